@@ -17,8 +17,13 @@ import (
 
 // kind is what is known about one kind.
 type kind struct {
-	gvk   schema.GroupVersionKind
+	gvk schema.GroupVersionKind
+	// also are further versions of the kind in which all that the rules read looks the same.
+	also []string
+	// rules are those that Karmada has too; users know their answers from there.
 	rules rules
+	// extra are rules that Karmada lacks, or answers that go further than its own.
+	extra rules
 }
 
 // rules answer for exactly the kind they belong to, except for Prune, which holds for every version of
@@ -29,12 +34,23 @@ type rules map[interpreter.Operation]interpreter.Interpreter
 // index is every kind in this package, ordered by group and kind.
 var index = []kind{}
 
-// Layer answers for the kinds of the index. It implements interpreter.Lister.
-func Layer() interpreter.Layer { return newLayer("built-in", index) }
+// Layer answers what Karmada's own built-in rules answer. It implements interpreter.Lister.
+func Layer() interpreter.Layer {
+	return newLayer("built-in", index, func(k kind) rules { return k.rules })
+}
+
+// Extra answers what Karmada has no built-in rule for, such as the health of a Job. Where it goes further
+// than Layer it belongs before it; leave it out to have exactly the answers that Karmada gives. It implements
+// interpreter.Lister.
+func Extra() interpreter.Layer {
+	return newLayer("built-in extra", index, func(k kind) rules { return k.extra })
+}
 
 // Fallback answers for every kind: the whole status is reflected, and what belongs to the control plane's
 // copy of any object is pruned. It implements interpreter.Lister.
-func Fallback() interpreter.Layer { return newLayer("fallback", []kind{anyKind}) }
+func Fallback() interpreter.Layer {
+	return newLayer("fallback", []kind{anyKind}, func(k kind) rules { return k.rules })
+}
 
 const wildcard = "*"
 
@@ -52,23 +68,30 @@ type layer struct {
 	entries []interpreter.Entry
 }
 
-func newLayer(name string, kinds []kind) *layer {
+func newLayer(name string, kinds []kind, of func(kind) rules) *layer {
 	l := &layer{name: name, rules: map[interpreter.Key][]*interpreter.Rule{}}
 	for _, k := range kinds {
-		rule := interpreter.KindString(k.gvk)
-		if k.gvk.Kind == wildcard {
-			rule = "any kind"
-		}
-		for _, op := range slices.Sorted(maps.Keys(k.rules)) {
-			at := interpreter.Key{Kind: k.gvk, Operation: op}
-			if op == interpreter.Prune {
-				at.Kind.Version = wildcard
+		for _, version := range append([]string{k.gvk.Version}, k.also...) {
+			gvk := k.gvk.GroupKind().WithVersion(version)
+			for _, op := range slices.Sorted(maps.Keys(of(k))) {
+				l.add(gvk, op, of(k)[op])
 			}
-			l.rules[at] = []*interpreter.Rule{{Name: rule, Interpreter: k.rules[op]}}
-			l.entries = append(l.entries, interpreter.Entry{Kind: at.Kind, Operation: op, Rule: rule})
 		}
 	}
 	return l
+}
+
+func (l *layer) add(gvk schema.GroupVersionKind, op interpreter.Operation, answer interpreter.Interpreter) {
+	rule := interpreter.KindString(gvk)
+	if gvk == anyKind.gvk {
+		rule = "any kind"
+	}
+	at := interpreter.Key{Kind: gvk, Operation: op}
+	if op == interpreter.Prune {
+		at.Kind.Version = wildcard
+	}
+	l.rules[at] = []*interpreter.Rule{{Name: rule, Interpreter: answer}}
+	l.entries = append(l.entries, interpreter.Entry{Kind: at.Kind, Operation: op, Rule: rule})
 }
 
 func (l *layer) Name() string { return l.name }

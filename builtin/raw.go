@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -206,6 +207,9 @@ func (r raw) isText(want string) bool {
 }
 
 func (r raw) unquoted() string {
+	if text := r[1 : len(r)-1]; bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) {
+		return string(text)
+	}
 	var s string
 	// A string of valid JSON decodes into a string.
 	_ = json.Unmarshal(r, &s)
