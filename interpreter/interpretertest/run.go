@@ -1,0 +1,190 @@
+package interpretertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubeinterpret/interpret/interpreter"
+)
+
+// Outcome is what became of a case.
+type Outcome struct {
+	Passed bool
+	// Problem says in a line why the case failed.
+	Problem string
+	// Diff shows the answers as YAML, in the manner of a patch that turns the wanted one (-) into the one that
+	// came (+). It is empty unless the answer was another one.
+	Diff string
+	// Err is the interpreter's error, wanted or not.
+	Err error
+	// Output is the answer as interpreter.Named gives it; nil if there was none.
+	Output map[string]any
+	// Duration is the time the interpreter took.
+	Duration time.Duration
+}
+
+// String is empty for a case that passed, else the problem and the difference.
+func (o Outcome) String() string {
+	return strings.TrimSuffix(o.Problem+"\n"+o.Diff, "\n")
+}
+
+// Run puts the case to an interpreter. A panic is a failure, not the end of the run.
+func (c Case) Run(ctx context.Context, in interpreter.Interpreter) Outcome {
+	var o Outcome
+	contract, ok := interpreter.ContractOf(c.Operation)
+	if !ok {
+		o.Problem = fmt.Sprintf("unknown operation %q", c.Operation)
+		return o
+	}
+	var res *interpreter.Result
+	began := time.Now()
+	req, err := c.Request()
+	if err == nil {
+		before, _ := c.Request()
+		res, err = interpret(ctx, in, req)
+		o.Duration = time.Since(began)
+		if !same(before, req) {
+			o.Err, o.Problem = err, "the interpreter changed the request"
+			return o
+		}
+		if err == nil && res == nil {
+			o.Problem = "neither an answer nor an error"
+			return o
+		}
+		if err == nil {
+			o.Output, err = interpreter.Named(contract, res)
+			scribble(res)
+			if !same(before, req) {
+				o.Problem = "the answer shares memory with the request"
+				return o
+			}
+		}
+	}
+	o.Err = err
+	if err != nil {
+		o.Problem = c.judgeError(err)
+	} else {
+		o.Problem, o.Diff = c.judge(contract, o.Output, began)
+	}
+	o.Passed = o.Problem == ""
+	return o
+}
+
+// wants says in words which error the case wants, and is empty if it wants none.
+func (c Case) wants() string {
+	switch {
+	case c.NoRule:
+		return "that there is no rule"
+	case c.WantError != "":
+		return fmt.Sprintf("an error with %q", c.WantError)
+	case c.Fails:
+		return "an error"
+	}
+	return ""
+}
+
+func (c Case) judgeError(err error) string {
+	var panicked *panicError
+	switch {
+	case errors.As(err, &panicked):
+	case c.NoRule && interpreter.IsNoRule(err):
+		return ""
+	case c.WantError != "" && strings.Contains(err.Error(), c.WantError):
+		return ""
+	case c.Fails && !interpreter.IsNoRule(err):
+		return ""
+	}
+	if wants := c.wants(); wants != "" {
+		return fmt.Sprintf("want %s, got: %v", wants, err)
+	}
+	return err.Error()
+}
+
+func (c Case) judge(contract *interpreter.Contract, got map[string]any, began time.Time) (problem, diff string) {
+	if wants := c.wants(); wants != "" {
+		return "want " + wants + ", got an answer", differ(nil, got)
+	}
+	if len(c.Output) == 0 {
+		return "the case has no expected output", differ(nil, got)
+	}
+	want, have := c.comparable(contract, got, began, time.Now())
+	if !reflect.DeepEqual(want, have) {
+		return "another answer than expected (- want, + got)", differ(want, have)
+	}
+	return "", ""
+}
+
+// panicError is a panic of an interpreter.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
+
+func interpret(ctx context.Context, in interpreter.Interpreter, req *interpreter.Request) (res *interpreter.Result, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			res, err = nil, &panicError{v, debug.Stack()}
+		}
+	}()
+	return in.Interpret(ctx, req)
+}
+
+// same says whether two requests ask the same; unlike the comparison of answers it counts every bit.
+func same(a, b *interpreter.Request) bool {
+	return reflect.DeepEqual(a.Object, b.Object) && reflect.DeepEqual(a.Observed, b.Observed) &&
+		reflect.DeepEqual(a.Replicas, b.Replicas) && reflect.DeepEqual(a.Statuses, b.Statuses)
+}
+
+// scribble overwrites an answer, so that a request that shares memory with it shows the marks.
+func scribble(res *interpreter.Result) {
+	if res.Object != nil {
+		scribbleOn(res.Object.Object)
+	}
+	scribbleOn(res.Status)
+}
+
+func scribbleOn(v any) {
+	const mark = "the answer is the caller's to change"
+	switch v := v.(type) {
+	case map[string]any:
+		for _, value := range v {
+			scribbleOn(value)
+		}
+		if v != nil {
+			v[mark] = mark
+		}
+	case []any:
+		for i, value := range v {
+			scribbleOn(value)
+			v[i] = mark
+		}
+	}
+}
+
+// Test runs cases as subtests, named after their file and themselves.
+func Test(t *testing.T, in interpreter.Interpreter, cases []Case) {
+	t.Helper()
+	if len(cases) == 0 {
+		t.Error("no cases")
+	}
+	for _, c := range cases {
+		name := c.Name
+		if c.File != "" {
+			name = filepath.Base(c.File) + "/" + name
+		}
+		t.Run(name, func(t *testing.T) {
+			if o := c.Run(t.Context(), in); !o.Passed {
+				t.Errorf("%s\n%s", c, o)
+			}
+		})
+	}
+}
