@@ -100,9 +100,9 @@ type document struct {
 func documents(data []byte) []document {
 	docs := []document{{line: 1}}
 	line := 0
-	for l := range strings.Lines(string(data)) {
+	for _, l := range lines(string(data)) {
 		line++
-		if isMarker(l) {
+		if marker.MatchString(l) {
 			docs = append(docs, document{line: line})
 		}
 		docs[len(docs)-1].text += l
@@ -110,10 +110,24 @@ func documents(data []byte) []document {
 	return docs
 }
 
-func isMarker(line string) bool {
-	rest, ok := strings.CutPrefix(line, "---")
-	return ok && strings.TrimLeft(rest, " \t\r\n") != rest || line == "---"
+// lineBreak is what ends a line in YAML.
+var lineBreak = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
+
+// lines cuts a text behind every line break.
+func lines(text string) []string {
+	var list []string
+	from := 0
+	for _, at := range lineBreak.FindAllStringIndex(text, -1) {
+		list = append(list, text[from:at[1]])
+		from = at[1]
+	}
+	if from < len(text) {
+		list = append(list, text[from:])
+	}
+	return list
 }
+
+var marker = regexp.MustCompile("^---($|[ \t\n\r\u0085\u2028\u2029])")
 
 var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
 

@@ -88,10 +88,7 @@ func (d *document) expect(key string, value any) error {
 	if indent := strings.Repeat(" ", root.Column-1); indent != "" {
 		text = []byte(indent + strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "\n", "\n"+indent) + "\n")
 	}
-	lines := strings.SplitAfter(d.text, "\n")
-	if lines[len(lines)-1] == "" {
-		lines = lines[:len(lines)-1]
-	}
+	lines := lines(d.text)
 	end := len(lines)
 	for i, line := range lines {
 		// The end marker of a document, which nothing of the case may follow.
@@ -126,7 +123,7 @@ func (d *document) expect(key string, value any) error {
 			end--
 		}
 		b.WriteString(strings.Join(lines[from:end], ""))
-		if !strings.HasSuffix(lines[end-1], "\n") {
+		if !lineBreak.MatchString(lines[end-1]) {
 			b.WriteString("\n")
 		}
 		b.Write(text)
