@@ -40,7 +40,7 @@ run: build ## ask an example customization whether an example object is healthy
 
 .PHONY: build
 build: ## build bin/interpret
-	$(GO) build -ldflags '$(LDFLAGS)' -o bin/interpret ./cmd/interpret
+	@$(GO) build -ldflags '$(LDFLAGS)' -o bin/interpret ./cmd/interpret
 
 .PHONY: generate
 generate: ## write the generated files: deep copies and CRD manifests
