@@ -89,9 +89,9 @@ fuzz-short:
 	@GO='$(GO)' test/fuzz.sh $(SHORT_FUZZTIME)
 
 .PHONY: bench
-bench: ## measure, and print a table; OLD=file compares with an earlier bin/bench.txt
+bench: ## measure, and print a table; OLD=file compares with a copy of bin/bench.txt kept from before
 	@mkdir -p bin
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./... >bin/bench.txt || { cat bin/bench.txt; exit 1; }
+	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./... >bin/bench.txt || { cat bin/bench.txt; exit 1; }
 	@$(GO) run ./test/benchtable <bin/bench.txt
 	$(if $(OLD),@$(TOOL) benchstat '$(OLD)' bin/bench.txt)
 
