@@ -1,0 +1,50 @@
+package builtin
+
+import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubeinterpret/interpret/interpreter"
+)
+
+var mutatingWebhookConfiguration = kind{
+	gvk: admissionv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration"),
+	extra: rules{
+		interpreter.Retain: interpreter.RetainFunc(retainWebhooks),
+	},
+}
+
+var validatingWebhookConfiguration = kind{
+	gvk: admissionv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration"),
+	extra: rules{
+		interpreter.Retain: interpreter.RetainFunc(retainWebhooks),
+	},
+}
+
+// retainWebhooks keeps the CA of each webhook, told apart by name, where the template leaves it empty: in
+// each member a certificate manager injects its own.
+func retainWebhooks(desired, observed *unstructured.Unstructured) error {
+	bundles := map[string]string{}
+	err := eachAt(observed.Object, func(hook map[string]any) error {
+		name, err := textAt(hook, "name")
+		if err != nil {
+			return err
+		}
+		bundles[name], err = textAt(hook, "clientConfig", "caBundle")
+		return err
+	}, "webhooks")
+	if err != nil {
+		return err
+	}
+	return eachAt(desired.Object, func(hook map[string]any) error {
+		name, err := textAt(hook, "name")
+		if err != nil {
+			return err
+		}
+		bundle, err := textAt(hook, "clientConfig", "caBundle")
+		if err != nil || bundle != "" || bundles[name] == "" {
+			return err
+		}
+		return set(hook, bundles[name], "clientConfig", "caBundle")
+	}, "webhooks")
+}
