@@ -1,0 +1,15 @@
+package builtin
+
+import (
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/kubeinterpret/interpret/interpreter"
+)
+
+var networkPolicy = kind{
+	gvk: networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
+	extra: rules{
+		// Pods and namespaces are picked by label, and the policy holds without them.
+		interpreter.InterpretDependency: interpreter.DependencyFunc(noDependencies),
+	},
+}

@@ -1,0 +1,74 @@
+package builtin
+
+import (
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeinterpret/interpret/interpreter"
+)
+
+var roleBinding = kind{
+	gvk: rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
+	extra: rules{
+		interpreter.InterpretDependency: interpreter.DependencyFunc(bindingDependencies),
+	},
+}
+
+var clusterRoleBinding = kind{
+	gvk: rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
+	extra: rules{
+		interpreter.InterpretDependency: interpreter.DependencyFunc(bindingDependencies),
+	},
+}
+
+// bindingDependencies are the role and the service accounts that get it. Users and groups are no objects;
+// every namespace has its own default account.
+func bindingDependencies(obj *unstructured.Unstructured) ([]interpreter.DependentObjectReference, error) {
+	role, err := roleOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	list := role
+	err = eachAt(obj.Object, func(subject map[string]any) error {
+		kind, err := textAt(subject, "kind")
+		if err != nil || kind != rbacv1.ServiceAccountKind {
+			return err
+		}
+		name, err := textAt(subject, "name")
+		if err != nil || name == "" || name == "default" {
+			return err
+		}
+		in, err := textAt(subject, "namespace")
+		if in == "" {
+			in = obj.GetNamespace()
+		}
+		if err == nil && in == "" {
+			err = fault([]string{"namespace"}, "is required of a service account")
+		}
+		list = append(list, reference(serviceAccount.gvk, in, name))
+		return err
+	}, "subjects")
+	return list, err
+}
+
+// roleOf leaves out the roles whose names start with "system:": every API server makes its own, see
+// https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings.
+func roleOf(obj *unstructured.Unstructured) ([]interpreter.DependentObjectReference, error) {
+	kind, err := textAt(obj.Object, "roleRef", "kind")
+	if err != nil {
+		return nil, err
+	}
+	name, err := textAt(obj.Object, "roleRef", "name")
+	if err != nil || name == "" || strings.HasPrefix(name, "system:") {
+		return nil, err
+	}
+	role := schema.GroupVersionKind{Group: rbacv1.GroupName, Version: rbacv1.SchemeGroupVersion.Version, Kind: kind}
+	in := ""
+	if kind == "Role" {
+		in = obj.GetNamespace()
+	}
+	return []interpreter.DependentObjectReference{reference(role, in, name)}, nil
+}
