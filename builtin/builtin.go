@@ -31,8 +31,40 @@ type kind struct {
 // harmless while sending, say, a cluster IP is not.
 type rules map[interpreter.Operation]interpreter.Interpreter
 
-// index is every kind in this package, ordered by group and kind.
-var index = []kind{}
+// index is every kind in this package.
+var index = []kind{
+	// Workloads.
+
+	// The core group.
+	namespace,
+	persistentVolume,
+	persistentVolumeClaim,
+	secret,
+	service,
+	serviceAccount,
+
+	// The other groups of Kubernetes.
+	mutatingWebhookConfiguration,
+	validatingWebhookConfiguration,
+	customResourceDefinition,
+	apiService,
+	horizontalPodAutoscaler,
+	ingress,
+	networkPolicy,
+	podDisruptionBudget,
+	clusterRoleBinding,
+	roleBinding,
+
+	// Kinds that the Kubernetes project publishes as CRDs.
+	gateway,
+	grpcRoute,
+	httpRoute,
+	listenerSet,
+	tcpRoute,
+	tlsRoute,
+	udpRoute,
+	serviceImport,
+}
 
 // Layer answers what Karmada's own built-in rules answer. It implements interpreter.Lister.
 func Layer() interpreter.Layer {
