@@ -76,7 +76,7 @@ func listAt(obj map[string]any, path ...string) ([]any, error) {
 }
 
 // eachAt calls fn with every object of the list at a path, and puts the place in the list before fn's
-// error. A null in the list is an object without fields.
+// error. A null in the list is an object without fields, and stays null whatever fn does with it.
 func eachAt(obj map[string]any, fn func(item map[string]any) error, path ...string) error {
 	list, err := listAt(obj, path...)
 	if err != nil {
@@ -86,6 +86,9 @@ func eachAt(obj map[string]any, fn func(item map[string]any) error, path ...stri
 		item, ok := v.(map[string]any)
 		if !ok && v != nil {
 			return fault(path, "must hold objects, got %s at %d", describe(v), i)
+		}
+		if item == nil {
+			item = map[string]any{}
 		}
 		if err := fn(item); err != nil {
 			return within(fmt.Sprintf("%s[%d]", strings.Join(path, "."), i), err)
@@ -190,16 +193,15 @@ func short(s string) string {
 func set(obj map[string]any, value any, path ...string) error {
 	last := len(path) - 1
 	for i, name := range path[:last] {
-		switch next := obj[name].(type) {
-		case map[string]any:
-			obj = next
-		case nil:
-			made := map[string]any{}
-			obj[name] = made
-			obj = made
-		default:
-			return fault(path[:i+1], "must be an object, got %s", describe(next))
+		next, ok := obj[name].(map[string]any)
+		if !ok && obj[name] != nil {
+			return fault(path[:i+1], "must be an object, got %s", describe(obj[name]))
 		}
+		if next == nil {
+			next = map[string]any{}
+			obj[name] = next
+		}
+		obj = next
 	}
 	obj[path[last]] = value
 	return nil

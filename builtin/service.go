@@ -48,7 +48,17 @@ func retainService(desired, observed *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	return retainAddresses(desired, observed, len(spec) == 0)
+	return retainAddresses(desired, observed, isBare(spec))
+}
+
+// isBare says of a spec that it has nothing but what retaining may have put there.
+func isBare(spec map[string]any) bool {
+	for name := range spec {
+		if name != "clusterIP" && name != "healthCheckNodePort" {
+			return false
+		}
+	}
+	return true
 }
 
 func retainAddresses(desired, observed *unstructured.Unstructured, bare bool) error {
@@ -134,9 +144,7 @@ func servicePorts(obj map[string]any) ([]servicePort, error) {
 			return err
 		}
 		p.nodePort, err = portAt(fields, "nodePort")
-		if fields != nil {
-			list = append(list, p)
-		}
+		list = append(list, p)
 		return err
 	}, "spec", "ports")
 	return list, err
