@@ -16,7 +16,7 @@ func Names(c *Contract) []string {
 	var names []string
 	for _, out := range c.Out {
 		switch out.In(&Result{}).(type) {
-		case *string: // The message is told as part of the health.
+		case *healthDetail: // The message is told as part of the health.
 		case *Health:
 			names = append(names, out.Name, HealthName)
 		default:
@@ -34,7 +34,7 @@ func Named(c *Contract, res *Result) (map[string]any, error) {
 	for _, out := range c.Out {
 		var v any
 		switch p := out.In(res).(type) {
-		case *string:
+		case *healthDetail:
 			continue
 		case *Health:
 			v = p.IsHealthy()

@@ -55,6 +55,8 @@ type Input struct {
 	Name string
 	// Of reads the argument; nil means "not given".
 	Of func(*Request) any
+	// Set puts a value, as a script gives it, in the argument's place in a request that is being made.
+	Set func(*Request, any) error
 	// Observed says that the argument is an object as a member cluster reports it rather than a template.
 	Observed bool
 }
@@ -71,6 +73,8 @@ type Output struct {
 	Only []string
 	// In points at the place in a Result that the value belongs to.
 	In func(*Result) any
+	// Of is the value as a script sees it, nil if there is none.
+	Of func(*Result) any
 }
 
 // String is the function's signature, as documentation shows it.
@@ -90,35 +94,35 @@ func (c *Contract) String() string {
 }
 
 var (
-	inObject   = Input{Name: "obj", Of: func(r *Request) any { return objectOf(r.Object) }}
-	inReported = Input{Name: "obj", Of: func(r *Request) any { return objectOf(r.Object) }, Observed: true}
-	inDesired  = Input{Name: "desired", Of: func(r *Request) any { return objectOf(r.Object) }}
-	inObserved = Input{Name: "observed", Of: func(r *Request) any { return objectOf(r.Observed) }, Observed: true}
-	inReplicas = Input{Name: "replica", Of: func(r *Request) any {
+	inObject   = Input{Name: "obj", Of: func(r *Request) any { return objectOf(r.Object) }, Set: setObject}
+	inReported = Input{Name: "obj", Of: func(r *Request) any { return objectOf(r.Object) }, Set: setObject, Observed: true}
+	inDesired  = Input{Name: "desired", Of: func(r *Request) any { return objectOf(r.Object) }, Set: setObject}
+	inObserved = Input{Name: "observed", Of: func(r *Request) any { return objectOf(r.Observed) }, Set: setObserved, Observed: true}
+	inReplicas = Input{Name: "replica", Set: setReplicas, Of: func(r *Request) any {
 		if r.Replicas == nil {
 			return nil
 		}
 		return int64(*r.Replicas)
 	}}
 	// A list even when there are no items, so that a script can always take its length.
-	inStatuses = Input{Name: "items", Of: func(r *Request) any {
+	inStatuses = Input{Name: "items", Set: setStatuses, Of: func(r *Request) any {
 		if r.Statuses == nil {
 			return []v1alpha1.AggregatedStatusItem{}
 		}
 		return r.Statuses
 	}}
 
-	outReplicas     = Output{Name: "replica", Noun: "replicas", In: func(r *Result) any { return &r.Replicas }}
-	outRequirements = Output{Name: "requires", Noun: "requirements", Optional: true, In: func(r *Result) any { return &r.Requirements }}
-	outComponents   = Output{Name: "components", Noun: "components", Optional: true, In: func(r *Result) any { return &r.Components }}
-	outRetained     = Output{Name: "retained", Noun: "retained object", In: func(r *Result) any { return &r.Object }}
-	outRevised      = Output{Name: "revised", Noun: "revised object", In: func(r *Result) any { return &r.Object }}
-	outPruned       = Output{Name: "pruned", Noun: "pruned object", In: func(r *Result) any { return &r.Object }}
-	outAggregated   = Output{Name: "aggregatedStatus", Noun: "object with the aggregated status", Only: []string{"status"}, In: func(r *Result) any { return &r.Object }}
-	outStatus       = Output{Name: "status", Noun: "status", Optional: true, In: func(r *Result) any { return &r.Status }}
-	outHealthy      = Output{Name: "healthy", Noun: "healthy", Optional: true, In: func(r *Result) any { return &r.Health }}
-	outMessage      = Output{Name: "message", Noun: "message", Optional: true, In: func(r *Result) any { return &r.Health.Message }}
-	outDependencies = Output{Name: "dependencies", Noun: "dependencies", Optional: true, In: func(r *Result) any { return &r.Dependencies }}
+	outReplicas     = Output{Name: "replica", Noun: "replicas", In: func(r *Result) any { return &r.Replicas }, Of: func(r *Result) any { return int64(r.Replicas) }}
+	outRequirements = Output{Name: "requires", Noun: "requirements", Optional: true, In: func(r *Result) any { return &r.Requirements }, Of: func(r *Result) any { return r.Requirements }}
+	outComponents   = Output{Name: "components", Noun: "components", Optional: true, In: func(r *Result) any { return &r.Components }, Of: func(r *Result) any { return r.Components }}
+	outRetained     = Output{Name: "retained", Noun: "retained object", In: objectIn, Of: resultObject}
+	outRevised      = Output{Name: "revised", Noun: "revised object", In: objectIn, Of: resultObject}
+	outPruned       = Output{Name: "pruned", Noun: "pruned object", In: objectIn, Of: resultObject}
+	outAggregated   = Output{Name: "aggregatedStatus", Noun: "object with the aggregated status", Only: []string{"status"}, In: objectIn, Of: resultObject}
+	outStatus       = Output{Name: "status", Noun: "status", Optional: true, In: func(r *Result) any { return &r.Status }, Of: func(r *Result) any { return r.Status }}
+	outHealthy      = Output{Name: "healthy", Noun: "healthy", Optional: true, In: func(r *Result) any { return &r.Health }, Of: func(r *Result) any { return r.Health.IsHealthy() }}
+	outMessage      = Output{Name: "message", Noun: "message", Optional: true, In: func(r *Result) any { return (*healthDetail)(&r.Health) }, Of: healthTable}
+	outDependencies = Output{Name: "dependencies", Noun: "dependencies", Optional: true, In: func(r *Result) any { return &r.Dependencies }, Of: func(r *Result) any { return r.Dependencies }}
 )
 
 // In the order in which people meet the operations, which is also that of the command's help and of --check.

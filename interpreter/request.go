@@ -2,7 +2,9 @@ package interpreter
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"math"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -113,4 +115,44 @@ func objectOf(o *unstructured.Unstructured) any {
 		return nil
 	}
 	return o.Object
+}
+
+func asObject(v any) (*unstructured.Unstructured, error) {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%w: an object expected, got %T", ErrInvalidRequest, v)
+	}
+	return &unstructured.Unstructured{Object: object}, nil
+}
+
+func setObject(r *Request, v any) (err error) {
+	r.Object, err = asObject(v)
+	return err
+}
+
+func setObserved(r *Request, v any) (err error) {
+	r.Observed, err = asObject(v)
+	return err
+}
+
+func setReplicas(r *Request, v any) error {
+	n, ok := v.(int64)
+	if !ok || n < math.MinInt32 || n > math.MaxInt32 {
+		return fmt.Errorf("%w: replicas must be a whole number of 32 bits, got %v", ErrInvalidRequest, v)
+	}
+	replicas := int32(n)
+	r.Replicas = &replicas
+	return nil
+}
+
+func setStatuses(r *Request, v any) error {
+	r.Statuses = nil
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(text, &r.Statuses)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: status items: %w", ErrInvalidRequest, err)
+	}
+	return nil
 }

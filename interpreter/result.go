@@ -112,6 +112,47 @@ func (h *Health) UnmarshalValue(v any) error {
 	return nil
 }
 
+// healthDetail is a health as the second result of a script: a message beside a boolean, or, as kube.next
+// gives it, all of it.
+type healthDetail Health
+
+// UnmarshalValue reads a text, or a table as Health does; nil changes nothing.
+func (d *healthDetail) UnmarshalValue(v any) error {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case string:
+		d.Message = v
+		return nil
+	case map[string]any:
+		detail := Health{}
+		if err := detail.UnmarshalValue(v); err != nil {
+			return err
+		}
+		if detail.IsHealthy() != (*Health)(d).IsHealthy() {
+			return fmt.Errorf("says %s where the first result says otherwise", detail.Status)
+		}
+		*d = healthDetail(detail)
+		return nil
+	}
+	return fmt.Errorf("must be text or a table with status, reason and message, got %T", v)
+}
+
+func healthTable(r *Result) any {
+	table := map[string]any{"status": string(r.Health.Status)}
+	if r.Health.Reason != "" {
+		table["reason"] = r.Health.Reason
+	}
+	if r.Health.Message != "" {
+		table["message"] = r.Health.Message
+	}
+	return table
+}
+
+func objectIn(r *Result) any { return &r.Object }
+
+func resultObject(r *Result) any { return objectOf(r.Object) }
+
 func checkHealth(_ *Request, res *Result) error {
 	if res.Health.Status == "" {
 		res.Health.Status = Unknown

@@ -1,0 +1,262 @@
+// Package manifest reads streams of YAML or JSON documents as Kubernetes does, and keeps what people need to
+// find a mistake: the file, and the line and column of every field.
+//
+// Values are read as kubectl reads them, in which a time is text and an integer is exact; the syntax tree
+// beside them only knows the places.
+package manifest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	jsonutil "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+// Document is one document of a stream.
+type Document struct {
+	// File is where the stream came from, for messages.
+	File string
+	// Line is the number of the document's first line in the stream, from 1.
+	Line int
+	// Text is the document; the texts of a stream's documents together are the stream.
+	Text string
+
+	root   *yamlv3.Node
+	lines  []string // of the whole stream
+	parsed bool
+	err    error
+}
+
+// Error is a mistake at a place in a stream.
+type Error struct {
+	File string
+	// Line and Column count from 1; 0 is unknown.
+	Line, Column int
+	Err          error
+}
+
+func (e *Error) Error() string {
+	switch {
+	case e.Line == 0:
+		return fmt.Sprintf("%s: %v", e.File, e.Err)
+	case e.Column == 0:
+		return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
+	}
+	return fmt.Sprintf("%s:%d:%d: %v", e.File, e.Line, e.Column, e.Err)
+}
+
+// Unwrap is the mistake without the place.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Split cuts a stream into documents: YAML at its markers, JSON objects where one ends. Text in UTF-16 is
+// recognized by its byte order mark. It never fails; a document that does not parse says so itself.
+func Split(file string, data []byte) []Document {
+	text := decode(data)
+	lines := Lines(text)
+	if trimmed := strings.TrimLeft(text, " \t\r\n"); strings.HasPrefix(trimmed, "{") {
+		if docs := splitJSON(file, text); docs != nil {
+			for i := range docs {
+				docs[i].lines = lines
+			}
+			return docs
+		}
+	}
+	docs := []Document{{File: file, Line: 1, lines: lines}}
+	from, at := 0, 0
+	for i, l := range lines {
+		if marker.MatchString(l) {
+			docs[len(docs)-1].Text = text[from:at]
+			docs = append(docs, Document{File: file, Line: i + 1, lines: lines})
+			from = at
+		}
+		at += len(l)
+	}
+	docs[len(docs)-1].Text = text[from:]
+	return docs
+}
+
+// splitJSON cuts a stream of JSON values. It is nil if there is just one, or it is not all JSON.
+func splitJSON(file, text string) []Document {
+	d := json.NewDecoder(strings.NewReader(text))
+	var docs []Document
+	from := 0
+	for {
+		var raw json.RawMessage
+		err := d.Decode(&raw)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil
+		}
+		end := int(d.InputOffset())
+		docs = append(docs, Document{File: file, Line: 1 + strings.Count(text[:from], "\n"), Text: text[from:end]})
+		from = end
+	}
+	if len(docs) < 2 {
+		return nil
+	}
+	docs[len(docs)-1].Text += text[from:]
+	return docs
+}
+
+// decode gives the text of UTF-8 or of UTF-16 with a byte order mark.
+func decode(data []byte) string {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(data, []byte{0xfe, 0xff}):
+		order = binary.BigEndian
+	default:
+		return strings.TrimPrefix(string(data), "\ufeff")
+	}
+	units := make([]uint16, 0, len(data)/2)
+	for i := 2; i+1 < len(data); i += 2 {
+		units = append(units, order.Uint16(data[i:]))
+	}
+	return string(utf16.Decode(units))
+}
+
+// lineBreak is what ends a line in YAML.
+var lineBreak = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
+
+// Lines cuts a text behind every line break.
+func Lines(text string) []string {
+	var list []string
+	from := 0
+	for _, at := range lineBreak.FindAllStringIndex(text, -1) {
+		list = append(list, text[from:at[1]])
+		from = at[1]
+	}
+	if from < len(text) {
+		list = append(list, text[from:])
+	}
+	return list
+}
+
+var marker = regexp.MustCompile("^---($|[ \t\n\r\u0085\u2028\u2029])")
+
+var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
+
+// Root is the document's syntax tree with lines as they are in the stream. It is nil for an empty document.
+func (d *Document) Root() (*yamlv3.Node, error) {
+	if !d.parsed {
+		d.parsed = true
+		d.root, d.err = d.parse()
+	}
+	return d.root, d.err
+}
+
+func (d *Document) parse() (*yamlv3.Node, error) {
+	var n, more yamlv3.Node
+	stream := yamlv3.NewDecoder(strings.NewReader(d.Text))
+	err := stream.Decode(&n)
+	if err == io.EOF {
+		return nil, nil
+	}
+	if err == nil && stream.Decode(&more) != io.EOF {
+		err = errors.New("documents must be separated by ---")
+	}
+	if err != nil {
+		line := d.Line
+		// The parser counts lines in the document.
+		if found := yamlLine.FindStringSubmatch(err.Error()); found != nil {
+			in, _ := strconv.Atoi(found[1])
+			line += in - 1
+			err = errors.New(strings.TrimPrefix(err.Error(), found[0]))
+		}
+		return nil, &Error{File: d.File, Line: line, Err: fmt.Errorf("not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))}
+	}
+	if len(n.Content) == 0 || n.Content[0].Tag == "!!null" {
+		return nil, nil
+	}
+	shift(&n, d.Line-1)
+	return n.Content[0], nil
+}
+
+func shift(n *yamlv3.Node, lines int) {
+	n.Line += lines
+	for _, child := range n.Content {
+		shift(child, lines)
+	}
+}
+
+var jsonLine = regexp.MustCompile(`line (\d+): (.*)`)
+
+// Object is the document as JSON values with exact integers. It is nil for an empty document.
+func (d *Document) Object() (map[string]any, error) {
+	root, err := d.Root()
+	if root == nil || err != nil {
+		return nil, err
+	}
+	if root.Kind != yamlv3.MappingNode {
+		return nil, d.ErrorAt(root, errors.New("not an object: it must have keys such as apiVersion and kind"))
+	}
+	data, err := yaml.YAMLToJSONStrict([]byte(d.Text))
+	if err == nil {
+		object := map[string]any{}
+		if err = jsonutil.Unmarshal(data, &object); err == nil {
+			return object, nil
+		}
+	}
+	if found := jsonLine.FindStringSubmatch(err.Error()); found != nil {
+		in, _ := strconv.Atoi(found[1])
+		return nil, &Error{File: d.File, Line: d.Line + in - 1, Err: errors.New(found[2])}
+	}
+	return nil, d.ErrorAt(root, err)
+}
+
+// ErrorAt places an error at a node; a nil node is the document's beginning.
+func (d *Document) ErrorAt(n *yamlv3.Node, err error) error {
+	if n == nil {
+		return &Error{File: d.File, Line: d.Line, Err: err}
+	}
+	return &Error{File: d.File, Line: n.Line, Column: n.Column, Err: err}
+}
+
+// SourceLine is a line of the stream without its end; it is empty where there is no such line.
+func (d *Document) SourceLine(line int) string {
+	if line < 1 || line > len(d.lines) {
+		return ""
+	}
+	return strings.TrimRight(d.lines[line-1], "\r\n\u0085\u2028\u2029")
+}
+
+// Field finds the key and the value at a path in a tree, with aliases followed; both are nil where there is none.
+func Field(n *yamlv3.Node, path ...string) (key, value *yamlv3.Node) {
+	value = n
+	for _, step := range path {
+		key, value = field(value, step)
+		if value == nil {
+			return nil, nil
+		}
+	}
+	return key, value
+}
+
+func field(n *yamlv3.Node, name string) (key, value *yamlv3.Node) {
+	if n == nil || n.Kind != yamlv3.MappingNode {
+		return nil, nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			v := n.Content[i+1]
+			if v.Kind == yamlv3.AliasNode {
+				v = v.Alias
+			}
+			return n.Content[i], v
+		}
+	}
+	return nil, nil
+}

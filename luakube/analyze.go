@@ -1,0 +1,284 @@
+package luakube
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/kubeinterpret/interpret/interpreter"
+)
+
+// Finding is something in a script that is legal and most likely a mistake.
+type Finding struct {
+	// Line and Column count from 1 in the script; a column of 0 is unknown.
+	Line, Column int
+	Message      string
+}
+
+// Analyze looks for likely mistakes in a script that is to define a function of so many parameters: another
+// number of parameters, globals that are read and never set, functions that rules do not have. A script that
+// does not parse has no findings; compiling it says why.
+func (e *Engine) Analyze(source, function string, parameters []string) []Finding {
+	chunk, err := parseSource("script", source)
+	if err != nil {
+		return nil
+	}
+	a := &analyzer{source: strings.Split(source, "\n"), set: map[string]bool{}}
+	a.collect(chunk)
+	a.block(chunk, nil)
+	a.parameters(chunk, function, parameters)
+	slices.SortStableFunc(a.findings, func(x, y Finding) int { return x.Line - y.Line })
+	return a.findings
+}
+
+type analyzer struct {
+	source   []string
+	set      map[string]bool // globals that are assigned anywhere
+	findings []Finding
+	told     map[string]bool
+}
+
+// scope is a block with its local names.
+type scope struct {
+	names  []string
+	parent *scope
+}
+
+func (s *scope) has(name string) bool {
+	for ; s != nil; s = s.parent {
+		if slices.Contains(s.names, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// collect notes the names that are assigned somewhere outside of any local's scope, or might be; a name that
+// is both local and global counts as set, since a false alarm is worse than a silent one.
+func (a *analyzer) collect(chunk []ast.Stmt) {
+	_ = walk(chunk, func(n any) error {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for _, l := range n.Lhs {
+				if i, ok := l.(*ast.IdentExpr); ok {
+					a.set[i.Value] = true
+				}
+			}
+		case *ast.FuncDefStmt:
+			if i, ok := n.Name.Func.(*ast.IdentExpr); ok {
+				a.set[i.Value] = true
+			}
+		}
+		return nil
+	})
+}
+
+// block looks at statements in the order in which their locals come into being.
+func (a *analyzer) block(stmts []ast.Stmt, outer *scope) *scope {
+	s := &scope{parent: outer}
+	for _, stmt := range stmts {
+		a.stmt(stmt, s)
+	}
+	return s
+}
+
+func (a *analyzer) stmt(stmt ast.Stmt, s *scope) {
+	switch n := stmt.(type) {
+	case *ast.LocalAssignStmt:
+		if _, function := first(n.Exprs).(*ast.FunctionExpr); function && len(n.Names) == 1 {
+			s.names = append(s.names, n.Names...)
+			a.exprs(s, n.Exprs...)
+			return
+		}
+		a.exprs(s, n.Exprs...)
+		s.names = append(s.names, n.Names...)
+	case *ast.AssignStmt:
+		for _, l := range n.Lhs {
+			if _, plain := l.(*ast.IdentExpr); !plain {
+				a.exprs(s, l)
+			}
+		}
+		a.exprs(s, n.Rhs...)
+	case *ast.FuncDefStmt:
+		if _, plain := n.Name.Func.(*ast.IdentExpr); !plain {
+			a.exprs(s, n.Name.Func)
+		}
+		a.exprs(s, n.Name.Receiver)
+		self := &scope{parent: s}
+		if n.Name.Receiver != nil {
+			self.names = []string{"self"}
+		}
+		a.exprs(self, n.Func)
+	case *ast.DoBlockStmt:
+		a.block(n.Stmts, s)
+	case *ast.WhileStmt:
+		a.exprs(s, n.Condition)
+		a.block(n.Stmts, s)
+	case *ast.RepeatStmt:
+		a.exprs(a.block(n.Stmts, s), n.Condition)
+	case *ast.IfStmt:
+		a.exprs(s, n.Condition)
+		a.block(n.Then, s)
+		a.block(n.Else, s)
+	case *ast.NumberForStmt:
+		a.exprs(s, n.Init, n.Limit, n.Step)
+		a.block(n.Stmts, &scope{names: []string{n.Name}, parent: s})
+	case *ast.GenericForStmt:
+		a.exprs(s, n.Exprs...)
+		a.block(n.Stmts, &scope{names: n.Names, parent: s})
+	default:
+		for _, c := range children(stmt) {
+			if e, ok := c.(ast.Expr); ok {
+				a.exprs(s, e)
+			}
+		}
+	}
+}
+
+func first(list []ast.Expr) ast.Expr {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[0]
+}
+
+func (a *analyzer) exprs(s *scope, list ...ast.Expr) {
+	for _, e := range list {
+		switch n := e.(type) {
+		case nil:
+		case *ast.IdentExpr:
+			if !s.has(n.Value) {
+				a.global(n)
+			}
+		case *ast.FunctionExpr:
+			inner := &scope{names: slices.Clone(n.ParList.Names), parent: s}
+			if n.ParList.HasVargs {
+				inner.names = append(inner.names, "arg")
+			}
+			a.block(n.Stmts, inner)
+		default:
+			for _, c := range children(e) {
+				if inner, ok := c.(ast.Expr); ok {
+					a.exprs(s, inner)
+				}
+			}
+		}
+	}
+}
+
+// global judges the reading of a global. Each name is told once.
+func (a *analyzer) global(n *ast.IdentExpr) {
+	name := n.Value
+	if a.set[name] || a.told[name] {
+		return
+	}
+	message := ""
+	switch {
+	case slices.Contains(blocked, name):
+		message = name + " is not available in rules"
+	case !slices.Contains(Globals(), name):
+		message = fmt.Sprintf("the global %s is read and never set", name)
+		have := append(Globals(), sortedKeys(a.set)...)
+		if name == kubeModule {
+			message += `; add: local kube = require("kube")`
+		} else if near := interpreter.Nearest(name, have); near != "" {
+			message += fmt.Sprintf(", did you mean %s?", near)
+		}
+	default:
+		return
+	}
+	if a.told == nil {
+		a.told = map[string]bool{}
+	}
+	a.told[name] = true
+	a.find(n.Line(), name, message)
+}
+
+func (a *analyzer) find(line int, word, message string) {
+	f := Finding{Line: line, Message: message}
+	if line >= 1 && line <= len(a.source) {
+		f.Column = wordColumn(a.source[line-1], word)
+	}
+	a.findings = append(a.findings, f)
+}
+
+// wordColumn is where a name first stands by itself in a line, 0 if it does not.
+func wordColumn(text, word string) int {
+	ident := func(i int) bool {
+		return i >= 0 && i < len(text) && (letter(text[i]) || digit(text[i]) || text[i] == '_')
+	}
+	for from := 0; ; {
+		i := strings.Index(text[from:], word)
+		if i < 0 {
+			return 0
+		}
+		i += from
+		if !ident(i-1) && !ident(i+len(word)) && (i == 0 || text[i-1] != '.') {
+			return i + 1
+		}
+		from = i + 1
+	}
+}
+
+// parameters compares the function's parameters with what it is called with.
+func (a *analyzer) parameters(chunk []ast.Stmt, function string, want []string) {
+	_ = walk(chunk, func(n any) error {
+		var f *ast.FunctionExpr
+		switch n := n.(type) {
+		case *ast.FuncDefStmt:
+			if i, ok := n.Name.Func.(*ast.IdentExpr); ok && i.Value == function {
+				f = n.Func
+			}
+		case *ast.AssignStmt:
+			for i, l := range n.Lhs {
+				if ident, ok := l.(*ast.IdentExpr); ok && ident.Value == function && i < len(n.Rhs) {
+					f, _ = n.Rhs[i].(*ast.FunctionExpr)
+				}
+			}
+		}
+		if f == nil || f.ParList.HasVargs || len(f.ParList.Names) == len(want) {
+			return nil
+		}
+		a.find(f.Line(), function, fmt.Sprintf("%s is called with %d argument%s (%s), but takes %d",
+			function, len(want), plural(len(want)), strings.Join(want, ", "), len(f.ParList.Names)))
+		return nil
+	})
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
+
+// Globals lists the globals that every script has, sorted; functions that only say that they are not
+// available are left out.
+func Globals() []string {
+	names := append([]string{"_G", "_VERSION", "package"}, engineFunctions...)
+	for _, f := range baseFunctions {
+		names = append(names, f.name)
+	}
+	for _, l := range standardLibraries {
+		names = append(names, l.name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Library lists the names in a standard library, sorted.
+func Library(name string) []string {
+	var names []string
+	for _, l := range standardLibraries {
+		if l.name == name {
+			for _, f := range l.functions {
+				names = append(names, f.name)
+			}
+			names = append(names, sortedKeys(l.values)...)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
