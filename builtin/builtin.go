@@ -34,6 +34,13 @@ type rules map[interpreter.Operation]interpreter.Interpreter
 // index is every kind in this package.
 var index = []kind{
 	// Workloads.
+	daemonSet,
+	deployment,
+	replicaSet,
+	statefulSet,
+	cronJob,
+	job,
+	pod,
 
 	// The core group.
 	namespace,

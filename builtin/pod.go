@@ -1,0 +1,327 @@
+package builtin
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubeinterpret/interpret/interpreter"
+)
+
+var pod = kind{
+	gvk: corev1.SchemeGroupVersion.WithKind("Pod"),
+	rules: rules{
+		interpreter.InterpretReplica:    interpreter.ReplicaFunc(bare.replica),
+		interpreter.Retain:              interpreter.RetainFunc(retainAssigned),
+		interpreter.AggregateStatus:     interpreter.AggregateFunc(aggregatePod),
+		interpreter.InterpretHealth:     interpreter.HealthFunc(podHealth),
+		interpreter.InterpretDependency: interpreter.DependencyFunc(bare.dependencies),
+	},
+	extra: rules{
+		interpreter.Retain:             interpreter.RetainFunc(retainImmutable),
+		interpreter.InterpretComponent: interpreter.ComponentFunc(bare.components),
+	},
+}
+
+// bare is a Pod that nothing scales.
+var bare = workload{replicas: one}
+
+var containerLists = []string{"containers", "initContainers"}
+
+// retainAssigned keeps what the member assigns to every pod: the node, the service account, and the volumes
+// and mounts that bring the account's token. What the member has not assigned, the template does not either.
+func retainAssigned(desired, observed *unstructured.Unstructured) error {
+	for _, name := range []string{"nodeName", "serviceAccountName"} {
+		if err := replace(textAt, desired.Object, observed.Object, "spec", name); err != nil {
+			return err
+		}
+	}
+	if err := replace(listAt, desired.Object, observed.Object, "spec", "volumes"); err != nil {
+		return err
+	}
+	for _, list := range containerLists {
+		err := eachPair(desired.Object, observed.Object, func(mine, theirs map[string]any) error {
+			return replace(listAt, mine, theirs, "volumeMounts")
+		}, "spec", list)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replace makes a field what it is in another object, missing included.
+func replace[T any](read reader[T], desired, observed map[string]any, path ...string) error {
+	if _, err := read(observed, path...); err != nil {
+		return err
+	}
+	v, err := valueAt(observed, path...)
+	if err != nil {
+		return err
+	}
+	if v == nil {
+		remove(desired, path...)
+		return nil
+	}
+	return set(desired, clone(v), path...)
+}
+
+// eachPair calls fn with the objects of a list in desired and their namesakes in observed, if they have one.
+// Of several that share a name the first counts.
+func eachPair(desired, observed map[string]any, fn func(mine, theirs map[string]any) error, path ...string) error {
+	byName := map[string]map[string]any{}
+	err := eachAt(desired, func(mine map[string]any) error {
+		name, err := textAt(mine, "name")
+		if _, taken := byName[name]; !taken && mine != nil {
+			byName[name] = mine
+		}
+		return err
+	}, path...)
+	if err != nil {
+		return err
+	}
+	return eachAt(observed, func(theirs map[string]any) error {
+		name, err := textAt(theirs, "name")
+		if err != nil || byName[name] == nil {
+			return err
+		}
+		return fn(byName[name], theirs)
+	}, path...)
+}
+
+// retainImmutable keeps all of the spec that an API server does not let anybody change, which is nearly all of
+// it: images, the deadline and further tolerations get through (https://kubernetes.io/docs/concepts/workloads/pods/#pod-update-and-replacement).
+// What the member's admission has defaulted, injected or assigned thus never stands in the way of an update.
+func retainImmutable(desired, observed *unstructured.Unstructured) error {
+	theirs, err := mapAt(observed.Object, "spec")
+	if err != nil {
+		return err
+	}
+	if _, err := mapAt(desired.Object, "spec"); err != nil || theirs == nil {
+		return err
+	}
+	spec := map[string]any{"spec": clone(theirs)}
+	for _, list := range containerLists {
+		err := eachPair(spec, desired.Object, func(kept, mine map[string]any) error {
+			image, err := textAt(mine, "image")
+			if image != "" {
+				kept["image"] = image
+			}
+			return err
+		}, "spec", list)
+		if err != nil {
+			return err
+		}
+	}
+	if err := addTolerations(spec, desired.Object); err != nil {
+		return err
+	}
+	if err := shortenDeadline(spec, desired.Object); err != nil {
+		return err
+	}
+	desired.Object["spec"] = spec["spec"]
+	return nil
+}
+
+// addTolerations adds those of the template that the member does not have: taking one away is refused.
+func addTolerations(kept, desired map[string]any) error {
+	path := []string{"spec", "tolerations"}
+	have, err := listAt(kept, path...)
+	if err != nil {
+		return err
+	}
+	seen := map[toleration]bool{}
+	err = eachAt(kept, func(theirs map[string]any) error {
+		t, err := tolerationOf(theirs)
+		seen[t] = true
+		return err
+	}, path...)
+	if err != nil {
+		return err
+	}
+	n := len(have)
+	err = eachAt(desired, func(mine map[string]any) error {
+		t, err := tolerationOf(mine)
+		if err == nil && !seen[t] {
+			seen[t] = true
+			have = append(have, clone(mine))
+		}
+		return err
+	}, path...)
+	if err != nil || len(have) == n {
+		return err
+	}
+	return set(kept, have, path...)
+}
+
+// toleration is what makes two tolerations the same.
+type toleration struct {
+	key, operator, value, effect string
+	seconds                      int64
+	bounded                      bool
+}
+
+func tolerationOf(m map[string]any) (t toleration, err error) {
+	if t.key, err = textAt(m, "key"); err != nil {
+		return t, err
+	}
+	if t.operator, err = textAt(m, "operator"); err != nil {
+		return t, err
+	}
+	if t.operator == "" {
+		t.operator = string(corev1.TolerationOpEqual)
+	}
+	if t.value, err = textAt(m, "value"); err != nil {
+		return t, err
+	}
+	if t.effect, err = textAt(m, "effect"); err != nil {
+		return t, err
+	}
+	t.seconds, t.bounded, err = int64At(m, "tolerationSeconds")
+	return t, err
+}
+
+// shortenDeadline takes over a deadline that is set or brought forward: the only changes that are accepted.
+func shortenDeadline(kept, desired map[string]any) error {
+	path := []string{"spec", "activeDeadlineSeconds"}
+	mine, wanted, err := int64At(desired, path...)
+	if err != nil || !wanted {
+		return err
+	}
+	theirs, found, err := int64At(kept, path...)
+	if err != nil || found && theirs <= mine {
+		return err
+	}
+	return set(kept, mine, path...)
+}
+
+// podPhases is the order in which phases count: the pod as a whole is in the first that some member is in.
+var podPhases = texts([]corev1.PodPhase{corev1.PodFailed, corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded})
+
+// containerStatuses are the lists in which a pod tells about its containers.
+var containerStatuses = []string{"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"}
+
+// aggregatePod folds the phase and lists all containers of all members. The rest of the status, addresses
+// and conditions above all, is one pod's own. A member that has not reported is Pending, and no members say
+// nothing: what was last known stays.
+func aggregatePod(obj *unstructured.Unstructured, items []interpreter.AggregatedStatusItem) error {
+	if len(items) == 0 {
+		return nil
+	}
+	status, err := statusOf(obj)
+	if err != nil {
+		return err
+	}
+	best := len(podPhases)
+	lists := make([][]any, len(containerStatuses))
+	reported, err := eachReported(byCluster(items), func(_ string, member raw) error {
+		phase, err := member.text("phase")
+		if err != nil {
+			return err
+		}
+		if i := slices.Index(podPhases, phase); i >= 0 {
+			best = min(best, i)
+		}
+		for i, name := range containerStatuses {
+			if lists[i], err = appendObjects(lists[i], member, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if reported < len(items) {
+		best = min(best, slices.Index(podPhases, string(corev1.PodPending)))
+	}
+	delete(status, "phase")
+	if best < len(podPhases) {
+		status["phase"] = podPhases[best]
+	}
+	for i, name := range containerStatuses {
+		setList(status, name, lists[i])
+	}
+	return putStatus(obj, status)
+}
+
+// podHealth asks whether the pod does its work: a failed one does not, though nothing more will come of it.
+func podHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
+	phase, err := textAt(obj.Object, "status", "phase")
+	if err != nil {
+		return interpreter.Health{}, err
+	}
+	ready, err := conditionAt(obj.Object, string(corev1.PodReady))
+	if err != nil {
+		return interpreter.Health{}, err
+	}
+	switch corev1.PodPhase(phase) {
+	case corev1.PodSucceeded:
+		return verdict(interpreter.Healthy, phase, "all containers have ended with success"), nil
+	case corev1.PodFailed:
+		return podFailure(obj.Object)
+	case corev1.PodUnknown:
+		return verdict(interpreter.Unknown, phase, "the node of the pod does not answer"), nil
+	case corev1.PodRunning:
+		if ready.isTrue() {
+			return verdict(interpreter.Healthy, "Ready", "the pod is running and ready"), nil
+		}
+	}
+	if health, err := stuckContainer(obj.Object); err != nil || health.Status != "" {
+		return health, err
+	}
+	if phase == string(corev1.PodRunning) {
+		return verdict(interpreter.Progressing, "NotReady", "the pod is running but not ready"), nil
+	}
+	return verdict(interpreter.Progressing, "NotStarted", "the pod is not running yet"), nil
+}
+
+// podFailure tells why a pod has failed, as far as the kubelet does.
+func podFailure(obj map[string]any) (interpreter.Health, error) {
+	reason, err := textAt(obj, "status", "reason")
+	if err != nil {
+		return interpreter.Health{}, err
+	}
+	message, err := textAt(obj, "status", "message")
+	if reason == "" {
+		reason = string(corev1.PodFailed)
+	}
+	if message == "" {
+		message = "a container has ended with a failure"
+	}
+	return interpreter.Health{Status: interpreter.Degraded, Reason: reason, Message: message}, err
+}
+
+// stuckContainer is Degraded while the kubelet waits before it tries a container again (CrashLoopBackOff,
+// ImagePullBackOff) or cannot make it (ErrImagePull, InvalidImageName, CreateContainerConfigError). It is empty otherwise.
+func stuckContainer(obj map[string]any) (health interpreter.Health, err error) {
+	for _, list := range containerStatuses[:2] {
+		err := eachAt(obj, func(container map[string]any) error {
+			waiting, err := mapAt(container, "state", "waiting")
+			if waiting == nil || err != nil || health.Status != "" {
+				return err
+			}
+			reason, err := textAt(waiting, "reason")
+			if err != nil || !isStuck(reason) {
+				return err
+			}
+			message, err := textAt(waiting, "message")
+			if err != nil {
+				return err
+			}
+			name, err := textAt(container, "name")
+			health = verdict(interpreter.Degraded, reason, "container %s: %s", name, message)
+			return err
+		}, "status", list)
+		if err != nil {
+			return health, err
+		}
+	}
+	return health, nil
+}
+
+func isStuck(reason string) bool {
+	return reason == "InvalidImageName" || strings.HasSuffix(reason, "BackOff") || strings.HasPrefix(reason, "Err") || strings.HasSuffix(reason, "Error")
+}
