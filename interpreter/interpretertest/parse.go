@@ -4,20 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	jsonutil "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubeinterpret/interpret/interpreter"
+	"github.com/kubeinterpret/interpret/interpreter/manifest"
 )
 
 // The keys of a case. All but wantError are Karmada's.
@@ -58,22 +54,19 @@ func ReadFile(file string) ([]Case, error) {
 func Parse(file string, data []byte) ([]Case, error) {
 	var cases []Case
 	var errs []error
-	for i, doc := range documents(data) {
-		root, bad := doc.parse()
-		if root == nil && bad == nil {
+	docs := manifest.Split(file, data)
+	for i := range docs {
+		root, err := docs[i].Root()
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if root == nil {
 			continue
 		}
-		var c Case
-		problems := []problem{}
-		if bad != nil {
-			problems = append(problems, *bad)
-		} else {
-			c, problems = parseCase(doc, root)
-		}
-		for _, p := range problems {
-			errs = append(errs, fmt.Errorf("%s:%d: %w", file, p.line, p.err))
-		}
-		if len(problems) > 0 {
+		r := &reader{doc: &docs[i], root: root}
+		c := r.read()
+		if len(r.errs) > 0 {
+			errs = append(errs, r.errs...)
 			continue
 		}
 		c.File, c.Line, c.document = file, root.Line, i
@@ -88,142 +81,52 @@ func Parse(file string, data []byte) ([]Case, error) {
 	return cases, errors.Join(errs...)
 }
 
-// document is one document of a YAML stream.
-type document struct {
-	// line is the number of its first line in the stream.
-	line int
-	text string
-}
-
-// documents cuts a stream at its markers, which YAML allows at the beginning of a line and nowhere else. The
-// texts together are the stream.
-func documents(data []byte) []document {
-	docs := []document{{line: 1}}
-	line := 0
-	for _, l := range lines(string(data)) {
-		line++
-		if marker.MatchString(l) {
-			docs = append(docs, document{line: line})
-		}
-		docs[len(docs)-1].text += l
-	}
-	return docs
-}
-
-// lineBreak is what ends a line in YAML.
-var lineBreak = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
-
-// lines cuts a text behind every line break.
-func lines(text string) []string {
-	var list []string
-	from := 0
-	for _, at := range lineBreak.FindAllStringIndex(text, -1) {
-		list = append(list, text[from:at[1]])
-		from = at[1]
-	}
-	if from < len(text) {
-		list = append(list, text[from:])
-	}
-	return list
-}
-
-var marker = regexp.MustCompile("^---($|[ \t\n\r\u0085\u2028\u2029])")
-
-var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
-
-// parse gives the root of the document with lines counted in the stream, nil for an empty one.
-func (d document) parse() (*yamlv3.Node, *problem) {
-	var n, more yamlv3.Node
-	stream := yamlv3.NewDecoder(strings.NewReader(d.text))
-	err := stream.Decode(&n)
-	if err == io.EOF {
-		return nil, nil
-	}
-	if err == nil && stream.Decode(&more) != io.EOF {
-		err = errors.New("yaml: documents must be separated by ---")
-	}
-	if err != nil {
-		line := d.line
-		// The parser counts lines in the document.
-		if found := yamlLine.FindStringSubmatch(err.Error()); found != nil {
-			n, _ := strconv.Atoi(found[1])
-			line += n - 1
-			err = errors.New("yaml: " + strings.TrimPrefix(err.Error(), found[0]))
-		}
-		return nil, &problem{line, err}
-	}
-	if len(n.Content) == 0 || n.Content[0].Tag == "!!null" {
-		return nil, nil
-	}
-	shift(&n, d.line-1)
-	return n.Content[0], nil
-}
-
-func shift(n *yamlv3.Node, lines int) {
-	n.Line += lines
-	for _, child := range n.Content {
-		shift(child, lines)
-	}
-}
-
-// problem is an error at a line.
-type problem struct {
-	line int
-	err  error
-}
-
 // reader reads one case and collects what is wrong with it.
 type reader struct {
-	values   map[string]any
-	keys     map[string]*yamlv3.Node
-	problems []problem
+	doc    *manifest.Document
+	root   *yamlv3.Node
+	values map[string]any
+	errs   []error
 }
 
+// fail reports a mistake in a key's value, or in the case as a whole if the key is empty or missing.
 func (r *reader) fail(key string, err error) {
-	line := 0
-	if n := r.keys[key]; n != nil {
-		line = n.Line
+	at, _ := manifest.Field(r.root, key)
+	if at == nil {
+		at = r.root
 	}
-	r.problems = append(r.problems, problem{line, err})
+	r.errs = append(r.errs, r.doc.ErrorAt(at, err))
 }
 
-func parseCase(doc document, root *yamlv3.Node) (Case, []problem) {
-	if root.Kind != yamlv3.MappingNode {
-		return Case{}, []problem{{root.Line, errors.New("a case is an object, with keys such as operation and output")}}
+func (r *reader) read() Case {
+	if r.root.Kind != yamlv3.MappingNode {
+		r.fail("", errors.New("a case is an object, with keys such as operation and output"))
+		return Case{}
 	}
-	// Values are read as Kubernetes reads YAML, in which a time is text; the nodes only know the lines.
-	data, err := yaml.YAMLToJSONStrict([]byte(doc.text))
+	values, err := r.doc.Object()
 	if err != nil {
-		return Case{}, []problem{{root.Line, err}}
+		r.errs = append(r.errs, err)
+		return Case{}
 	}
-	r := &reader{values: map[string]any{}, keys: map[string]*yamlv3.Node{"": root}}
-	if err := jsonutil.Unmarshal(data, &r.values); err != nil {
-		return Case{}, []problem{{root.Line, err}}
-	}
-	for i := 0; i < len(root.Content); i += 2 {
-		key := root.Content[i]
-		r.keys[key.Value] = key
-		if !slices.Contains(caseKeys, key.Value) {
-			r.fail(key.Value, unknownKey(key.Value, caseKeys))
-		}
-	}
+	r.values = values
+	r.only(r.root, caseKeys, "")
 	c := Case{
 		Name: r.text(keyName), Description: r.text(keyDescription), WantError: r.text(keyWantError),
 		Statuses: r.statuses(), Replicas: r.replicas(), Compare: Exact,
 	}
 	if r.values[keyOperation] == nil {
 		r.fail("", fmt.Errorf("%s is required (have %s)", keyOperation, operations()))
-		return c, r.problems
+		return c
 	}
 	c.Operation, err = interpreter.ParseOperation(r.text(keyOperation))
 	if err != nil {
 		r.fail(keyOperation, err)
-		return c, r.problems
+		return c
 	}
 	contract, _ := interpreter.ContractOf(c.Operation)
 	r.objects(&c, contract)
-	r.output(&c, contract, root)
-	return c, r.problems
+	r.output(&c, contract)
+	return c
 }
 
 func operations() string {
@@ -310,13 +213,13 @@ func (r *reader) objects(c *Case, contract *interpreter.Contract) {
 		c.Object = desired
 	case observed != nil:
 		c.Object = observed
-	default:
+	case r.values[keyDesired] == nil && r.values[keyObserved] == nil:
 		r.fail("", fmt.Errorf("%s needs %s or %s", c.Operation, keyDesired, keyObserved))
 	}
 }
 
 // output reads the expectation.
-func (r *reader) output(c *Case, contract *interpreter.Contract, root *yamlv3.Node) {
+func (r *reader) output(c *Case, contract *interpreter.Contract) {
 	v := r.values[keyOutput]
 	output, ok := v.(map[string]any)
 	switch {
@@ -328,37 +231,21 @@ func (r *reader) output(c *Case, contract *interpreter.Contract, root *yamlv3.No
 	case c.WantError != "":
 		r.fail(keyWantError, fmt.Errorf("%s and %s exclude each other", keyOutput, keyWantError))
 	}
-	node := valueOf(root, keyOutput)
-	r.only(node, interpreter.Names(contract), keyOutput)
-	r.only(valueOf(node, interpreter.HealthName), []string{"status", "reason", "message"}, keyOutput+"."+interpreter.HealthName)
+	_, node := manifest.Field(r.root, keyOutput)
+	r.only(node, interpreter.Names(contract), keyOutput+": ")
+	_, node = manifest.Field(node, interpreter.HealthName)
+	r.only(node, []string{"status", "reason", "message"}, keyOutput+"."+interpreter.HealthName+": ")
 	c.Output = output
 }
 
 // only insists that a mapping has no keys but the known ones.
-func (r *reader) only(n *yamlv3.Node, known []string, path string) {
+func (r *reader) only(n *yamlv3.Node, known []string, prefix string) {
 	if n == nil || n.Kind != yamlv3.MappingNode {
 		return
 	}
 	for i := 0; i < len(n.Content); i += 2 {
 		if key := n.Content[i]; !slices.Contains(known, key.Value) {
-			r.problems = append(r.problems, problem{key.Line, fmt.Errorf("%s: %w", path, unknownKey(key.Value, known))})
+			r.errs = append(r.errs, r.doc.ErrorAt(key, fmt.Errorf("%s%w", prefix, unknownKey(key.Value, known))))
 		}
 	}
-}
-
-// valueOf finds the value of a key in a mapping, nil if there is none.
-func valueOf(n *yamlv3.Node, key string) *yamlv3.Node {
-	if n == nil || n.Kind != yamlv3.MappingNode {
-		return nil
-	}
-	for i := 0; i < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			v := n.Content[i+1]
-			if v.Kind == yamlv3.AliasNode {
-				v = v.Alias
-			}
-			return v
-		}
-	}
-	return nil
 }

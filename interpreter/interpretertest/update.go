@@ -2,6 +2,7 @@ package interpretertest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubeinterpret/interpret/interpreter"
+	"github.com/kubeinterpret/interpret/interpreter/manifest"
 )
 
 // Update rewrites the expectations of the cases that did not pass to what came out, and leaves every other
@@ -17,13 +19,14 @@ import (
 //
 // An answer becomes the output, also of a case that wanted an error. An error is written only where one was
 // wanted, since a rule that fails is seldom what the author is about to record; such a case goes on failing,
-// as does one whose request was changed. Comments inside a rewritten expectation are lost. Recorded cases are
+// as does one whose request was changed. Comments inside a rewritten expectation are lost, and UTF-16 becomes
+// UTF-8. Recorded cases are
 // not rewritten: what they expect is not ours to say.
 func Update(data []byte, cases []Case, outcomes []Outcome) ([]byte, error) {
 	if len(cases) != len(outcomes) {
 		return nil, fmt.Errorf("%d cases, but %d outcomes", len(cases), len(outcomes))
 	}
-	docs := documents(data)
+	docs := manifest.Split("", data)
 	for i, c := range cases {
 		if c.Recorded != nil {
 			return nil, fmt.Errorf("%s: recorded cases are not rewritten", c)
@@ -35,14 +38,15 @@ func Update(data []byte, cases []Case, outcomes []Outcome) ([]byte, error) {
 		if !ok {
 			continue
 		}
-		doc := &docs[c.document]
-		if err := doc.expect(key, value); err != nil {
+		text, err := rewrite(docs[c.document].Text, key, value)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c, err)
 		}
+		docs[c.document].Text = text
 	}
 	var b bytes.Buffer
 	for _, doc := range docs {
-		b.WriteString(doc.text)
+		b.WriteString(doc.Text)
 	}
 	return b.Bytes(), nil
 }
@@ -69,26 +73,28 @@ func expectation(c Case, o Outcome) (key string, value any, ok bool) {
 	return keyOutput, output, true
 }
 
-// expect puts an expectation in the place of the document's present one, or at its end.
-func (d *document) expect(key string, value any) error {
-	root, bad := document{line: 1, text: d.text}.parse()
-	if bad != nil {
-		return bad.err
+// rewrite puts an expectation in the place of a document's present one, or at its end.
+func rewrite(text, key string, value any) (string, error) {
+	doc := manifest.Document{Line: 1, Text: text}
+	root, err := doc.Root()
+	if err != nil {
+		return "", err
 	}
 	if root == nil || root.Kind != yamlv3.MappingNode {
-		return errors.New("the document is no case")
-	}
-	text, err := yaml.Marshal(map[string]any{key: value})
-	if err != nil {
-		return err
+		return "", errors.New("the document is no case")
 	}
 	if root.Style&yamlv3.FlowStyle != 0 {
-		return d.expectFlow(root, key, text)
+		return rewriteFlow(root, key, value, strings.HasPrefix(text, "---"))
 	}
+	data, err := yaml.Marshal(map[string]any{key: value})
+	if err != nil {
+		return "", err
+	}
+	expectation := string(data)
 	if indent := strings.Repeat(" ", root.Column-1); indent != "" {
-		text = []byte(indent + strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "\n", "\n"+indent) + "\n")
+		expectation = indent + strings.ReplaceAll(strings.TrimSuffix(expectation, "\n"), "\n", "\n"+indent) + "\n"
 	}
-	lines := lines(d.text)
+	lines := manifest.Lines(text)
 	end := len(lines)
 	for i, line := range lines {
 		// The end marker of a document, which nothing of the case may follow.
@@ -113,7 +119,7 @@ func (d *document) expect(key string, value any) error {
 		}
 		b.WriteString(strings.Join(lines[from:first], ""))
 		if !written {
-			b.Write(text)
+			b.WriteString(expectation)
 			written = true
 		}
 		from = last
@@ -123,22 +129,26 @@ func (d *document) expect(key string, value any) error {
 			end--
 		}
 		b.WriteString(strings.Join(lines[from:end], ""))
-		if !lineBreak.MatchString(lines[end-1]) {
+		if last := lines[end-1]; strings.TrimRight(last, "\r\n\u0085\u2028\u2029") == last {
 			b.WriteString("\n")
 		}
-		b.Write(text)
+		b.WriteString(expectation)
 		from = end
 	}
 	b.WriteString(strings.Join(lines[from:], ""))
-	d.text = b.String()
-	return nil
+	return b.String(), nil
 }
 
-// expectFlow rewrites a document in braces, which has no lines to put the expectation on, as a whole.
-func (d *document) expectFlow(root *yamlv3.Node, key string, text []byte) error {
-	var value yamlv3.Node
-	if err := yamlv3.Unmarshal(text, &value); err != nil {
-		return err
+// rewriteFlow rewrites a document in braces, which has no lines to put the expectation on, as a whole. What is
+// added is JSON, so that JSON stays JSON.
+func rewriteFlow(root *yamlv3.Node, key string, value any, marked bool) (string, error) {
+	data, err := json.Marshal(map[string]any{key: value})
+	if err != nil {
+		return "", err
+	}
+	var added yamlv3.Node
+	if err := yamlv3.Unmarshal(data, &added); err != nil {
+		return "", err
 	}
 	var content []*yamlv3.Node
 	for i := 0; i < len(root.Content); i += 2 {
@@ -146,16 +156,14 @@ func (d *document) expectFlow(root *yamlv3.Node, key string, text []byte) error 
 			content = append(content, root.Content[i], root.Content[i+1])
 		}
 	}
-	root.Content = append(content, value.Content[0].Content...)
-	data, err := yamlv3.Marshal(root)
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", key, err)
+	root.Content = append(content, added.Content[0].Content...)
+	if data, err = yamlv3.Marshal(root); err != nil {
+		return "", err
 	}
-	if strings.HasPrefix(d.text, "---") {
-		data = append([]byte("---\n"), data...)
+	if marked {
+		return "---\n" + string(data), nil
 	}
-	d.text = string(data)
-	return nil
+	return string(data), nil
 }
 
 // isRemark says whether a line at the left margin is blank or a comment.

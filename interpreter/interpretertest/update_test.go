@@ -68,7 +68,7 @@ desiredObj: {apiVersion: v1, kind: Thing, spec: {size: many}}
 output:
   replica: 3
 ---
-{name: in braces, operation: InterpretReplica, desiredObj: {apiVersion: v1, kind: Thing}, output: {replica: 0, requires: null}}
+{name: in braces, operation: InterpretReplica, desiredObj: {apiVersion: v1, kind: Thing}, "output": {"replica": 0, "requires": null}}
 ---
   name: indented
   operation: InterpretReplica
