@@ -12,6 +12,7 @@ var namespaceExamples = []example{
 		object:   "metadata: {labels: {k1: v}}",
 		observed: "metadata: {annotations: {resourcetemplate.karmada.io/managed-labels: 'k1,k2'}, labels: {k1: v, k2: v, k3: v}}",
 		want:     "metadata: {labels: {k1: v, k3: v}}"},
+	{name: "no labels", op: interpreter.Retain, object: "metadata: {labels: null}", observed: "metadata: {labels: null}", want: "metadata: {labels: null}"},
 	{name: "desired labels of a wrong type", op: interpreter.Retain, object: "metadata: {labels: []}", wantErr: "metadata.labels must be an object"},
 	{name: "labels of a wrong type", op: interpreter.Retain, observed: "metadata: {labels: []}", wantErr: "metadata.labels must be an object"},
 	{name: "a label of a wrong type", op: interpreter.Retain, observed: "metadata: {labels: {a: 1}}", wantErr: "metadata.labels.a must be text, got 1"},
@@ -35,6 +36,8 @@ var customResourceDefinitionExamples = []example{
 		object:   "spec: {conversion: {webhook: {clientConfig: {caBundle: bWluZQ==}}}}",
 		observed: "spec: {conversion: {webhook: {clientConfig: {caBundle: Q0E=}}}}",
 		want:     "spec: {conversion: {webhook: {clientConfig: {caBundle: bWluZQ==}}}}"},
+	{name: "the member's webhook of a wrong type", op: interpreter.Retain, object: "spec: {conversion: {webhook: {clientConfig: {}}}}", observed: "spec: {conversion: {webhook: {clientConfig: {caBundle: 1}}}}",
+		wantErr: "caBundle must be text, got 1"},
 	{name: "a webhook of a wrong type", op: interpreter.Retain, object: "spec: {conversion: {webhook: x}}", wantErr: "spec.conversion.webhook must be an object"},
 
 	{name: "served", op: interpreter.InterpretHealth, object: "status: {conditions: [{type: Established, status: 'True'}, {type: NamesAccepted, status: 'True'}]}", want: "Healthy Established"},
@@ -42,6 +45,8 @@ var customResourceDefinitionExamples = []example{
 	{name: "being deleted", op: interpreter.InterpretHealth, object: "status: {conditions: [{type: Established, status: 'True'}, {type: Terminating, status: 'True', message: m}]}", want: "Progressing Terminating"},
 	{name: "no status", op: interpreter.InterpretHealth, want: "Progressing NotEstablished"},
 	{name: "conditions of a wrong type", op: interpreter.InterpretHealth, object: "status: {conditions: 1}", wantErr: "status.conditions must be a list"},
+	{name: "names of a wrong type", op: interpreter.InterpretHealth, object: "status: {conditions: [{type: NamesAccepted, reason: 1}]}", wantErr: "status.conditions[0].reason must be text"},
+	{name: "establishment of a wrong type", op: interpreter.InterpretHealth, object: "status: {conditions: [{type: Established, message: 1}]}", wantErr: "status.conditions[0].message must be text"},
 }
 
 var apiServiceExamples = []example{

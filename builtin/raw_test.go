@@ -46,6 +46,27 @@ func TestRawReadsInPlace(t *testing.T) {
 	assert.Equal(t, []int64{1, 0, 2}, xs)
 	require.NoError(t, r.each(func(raw) error { return assert.AnError }, "el"))
 
+	for _, tc := range []struct{ status, wantErr string }{
+		{`{"n":1e400}`, "cannot unmarshal number 1e400"},
+		{`{"n":[null,"x"]}`, `n must hold objects, got the text "x" at 1`},
+		{`{"n":-}`, "not JSON"},
+	} {
+		it := item("m1", tc.status)
+		_, err := eachReported([]interpreter.AggregatedStatusItem{it}, func(_ string, status raw) error {
+			if err := status.entries(func(_ string, value raw) error {
+				if value[0] == '[' {
+					return nil
+				}
+				_, err := value.value()
+				return err
+			}); err != nil {
+				return err
+			}
+			return status.each(func(raw) error { return nil }, "n")
+		})
+		assert.ErrorContains(t, err, tc.wantErr)
+	}
+
 	_, err = r.int64("nested", "l", "x")
 	assert.EqualError(t, err, "nested.l must be an object, got a list")
 	_, err = r.int64("s")
