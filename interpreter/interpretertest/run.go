@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,9 @@ type Outcome struct {
 	Passed bool
 	// Problem says in a line why the case failed.
 	Problem string
+	// Misbehaved says that the interpreter panicked, changed the request, shares memory with it or gave neither
+	// an answer nor an error: nothing that another expectation could mend.
+	Misbehaved bool
 	// Diff shows the answers as YAML, in the manner of a patch that turns the wanted one (-) into the one that
 	// came (+). It is empty unless the answer was another one.
 	Diff string
@@ -43,28 +47,14 @@ func (c Case) Run(ctx context.Context, in interpreter.Interpreter) Outcome {
 		o.Problem = fmt.Sprintf("unknown operation %q", c.Operation)
 		return o
 	}
-	var res *interpreter.Result
 	began := time.Now()
 	req, err := c.Request()
 	if err == nil {
-		before, _ := c.Request()
-		res, err = interpret(ctx, in, req)
+		var misbehaviour string
+		o.Output, misbehaviour, err = ask(ctx, in, contract, req)
 		o.Duration = time.Since(began)
-		if !same(before, req) {
-			o.Err, o.Problem = err, "the interpreter changed the request"
-			return o
-		}
-		if err == nil && res == nil {
-			o.Problem = "neither an answer nor an error"
-			return o
-		}
-		if err == nil {
-			o.Output, err = interpreter.Named(contract, res)
-			scribble(res)
-			if !same(before, req) {
-				o.Problem = "the answer shares memory with the request"
-				return o
-			}
+		if misbehaviour != "" {
+			return Outcome{Problem: misbehaviour, Misbehaved: true, Err: err, Duration: o.Duration}
 		}
 	}
 	o.Err = err
@@ -75,6 +65,29 @@ func (c Case) Run(ctx context.Context, in interpreter.Interpreter) Outcome {
 	}
 	o.Passed = o.Problem == ""
 	return o
+}
+
+// ask gives the answer by its names, and in words what the interpreter did that none may do.
+func ask(ctx context.Context, in interpreter.Interpreter, contract *interpreter.Contract, req *interpreter.Request) (output map[string]any, misbehaviour string, err error) {
+	before := copyOf(req)
+	res, err := interpret(ctx, in, req)
+	var panicked *panicError
+	switch {
+	case errors.As(err, &panicked):
+		return nil, err.Error(), err
+	case !same(before, req):
+		return nil, "the interpreter changed the request", err
+	case err != nil:
+		return nil, "", err
+	case res == nil:
+		return nil, "neither an answer nor an error", nil
+	}
+	output, err = interpreter.Named(contract, res)
+	scribble(res)
+	if !same(before, req) {
+		return nil, "the answer shares memory with the request", err
+	}
+	return output, "", err
 }
 
 // wants says in words which error the case wants, and is empty if it wants none.
@@ -91,9 +104,7 @@ func (c Case) wants() string {
 }
 
 func (c Case) judgeError(err error) string {
-	var panicked *panicError
 	switch {
-	case errors.As(err, &panicked):
 	case c.NoRule && interpreter.IsNoRule(err):
 		return ""
 	case c.WantError != "" && strings.Contains(err.Error(), c.WantError):
@@ -138,10 +149,25 @@ func interpret(ctx context.Context, in interpreter.Interpreter, req *interpreter
 	return in.Interpret(ctx, req)
 }
 
+func copyOf(req *interpreter.Request) *interpreter.Request {
+	c := *req
+	c.Object, c.Observed = c.Object.DeepCopy(), c.Observed.DeepCopy()
+	if c.Replicas != nil {
+		n := *c.Replicas
+		c.Replicas = &n
+	}
+	c.Statuses = make([]interpreter.AggregatedStatusItem, len(req.Statuses))
+	for i := range req.Statuses {
+		c.Statuses[i] = *req.Statuses[i].DeepCopy()
+	}
+	return &c
+}
+
 // same says whether two requests ask the same; unlike the comparison of answers it counts every bit.
 func same(a, b *interpreter.Request) bool {
 	return reflect.DeepEqual(a.Object, b.Object) && reflect.DeepEqual(a.Observed, b.Observed) &&
-		reflect.DeepEqual(a.Replicas, b.Replicas) && reflect.DeepEqual(a.Statuses, b.Statuses)
+		reflect.DeepEqual(a.Replicas, b.Replicas) && slices.EqualFunc(a.Statuses, b.Statuses,
+		func(a, b interpreter.AggregatedStatusItem) bool { return reflect.DeepEqual(a, b) })
 }
 
 // scribble overwrites an answer, so that a request that shares memory with it shows the marks.

@@ -54,13 +54,10 @@ func Update(data []byte, cases []Case, outcomes []Outcome) ([]byte, error) {
 // expectation is what the outcome says the case should expect, and false if it says nothing.
 func expectation(c Case, o Outcome) (key string, value any, ok bool) {
 	switch {
-	case o.Passed:
+	case o.Passed, o.Misbehaved, o.Err == nil && o.Output == nil:
 		return "", nil, false
 	case o.Err != nil:
-		var panicked *panicError
-		return keyWantError, o.Err.Error(), c.WantError != "" && o.Diff == "" && !errors.As(o.Err, &panicked)
-	case o.Diff == "":
-		return "", nil, false
+		return keyWantError, o.Err.Error(), c.WantError != ""
 	}
 	output := map[string]any{}
 	for name, value := range o.Output {
