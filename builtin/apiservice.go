@@ -7,6 +7,8 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// apiService registers an API server that extends the cluster's own. Its one condition says whether that
+// server answers, see https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer.
 var apiService = kind{
 	gvk: schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"},
 	extra: rules{

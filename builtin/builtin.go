@@ -1,8 +1,3 @@
-// Package builtin interprets Kubernetes' own kinds, in Go. One file holds what is known about one kind; the
-// index below lists them.
-//
-// Rules read the fields they need from unstructured objects and change the fields they name, nothing else:
-// a field that is newer than this package survives every answer.
 package builtin
 
 import (
@@ -91,8 +86,10 @@ func Fallback() interpreter.Layer {
 	return newLayer("fallback", []kind{anyKind}, func(k kind) rules { return k.rules })
 }
 
+// wildcard stands for any group, version or kind. No real one can be called that.
 const wildcard = "*"
 
+// anyKind is what is known about kinds that nobody knows.
 var anyKind = kind{
 	gvk: schema.GroupVersionKind{Group: wildcard, Version: wildcard, Kind: wildcard},
 	rules: rules{
@@ -101,12 +98,14 @@ var anyKind = kind{
 	},
 }
 
+// layer is a set of rules that never changes.
 type layer struct {
 	name    string
 	rules   map[interpreter.Key][]*interpreter.Rule
 	entries []interpreter.Entry
 }
 
+// newLayer takes those rules of each kind that of picks. Entries are in the order of the kinds.
 func newLayer(name string, kinds []kind, of func(kind) rules) *layer {
 	l := &layer{name: name, rules: map[interpreter.Key][]*interpreter.Rule{}}
 	for _, k := range kinds {
@@ -137,6 +136,7 @@ func (l *layer) Name() string { return l.name }
 
 func (l *layer) Entries() []interpreter.Entry { return slices.Clone(l.entries) }
 
+// Rules are those of the kind itself, or else those for any kind.
 func (l *layer) Rules(kind schema.GroupVersionKind, op interpreter.Operation) []*interpreter.Rule {
 	if op == interpreter.Prune {
 		kind.Version = wildcard

@@ -45,6 +45,7 @@ func (c counters) sum(status map[string]any, items []interpreter.AggregatedStatu
 	return nil
 }
 
+// name is the i-th counter's, the ones that are always written first.
 func (c counters) name(i int) string {
 	if i < len(c.always) {
 		return c.always[i]
@@ -52,6 +53,7 @@ func (c counters) name(i int) string {
 	return c.optional[i-len(c.always)]
 }
 
+// write leaves an optional counter out when it is zero.
 func (c counters) write(status map[string]any, i int, n int64) {
 	if n == 0 && i >= len(c.always) {
 		delete(status, c.name(i))
@@ -149,6 +151,8 @@ func (c counters) reflect(obj *unstructured.Unstructured) (any, error) {
 	return status, nil
 }
 
+// templateGenerationOf is zero if there is no such annotation, or an empty one. Any integer will do, since it
+// is only compared.
 func templateGenerationOf(obj map[string]any) (int64, error) {
 	text, err := textAt(obj, "metadata", "annotations", templateGeneration)
 	if text == "" || err != nil {
@@ -161,6 +165,7 @@ func templateGenerationOf(obj map[string]any) (int64, error) {
 	return n, nil
 }
 
+// setNonZero writes a number that means nothing when it is zero.
 func setNonZero(status map[string]any, name string, n int64) {
 	if n != 0 {
 		status[name] = n

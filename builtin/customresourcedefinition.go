@@ -7,6 +7,8 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// customResourceDefinition declares a kind. The conditions are those of apiextensions.k8s.io/v1: NamesAccepted
+// says that no other definition has the names, Established that the kind can be used.
 var customResourceDefinition = kind{
 	gvk: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 	extra: rules{

@@ -21,6 +21,7 @@ type fieldError struct{ path, problem string }
 
 func (e *fieldError) Error() string { return e.path + " " + e.problem }
 
+// fault makes a *fieldError. The path is given as to the getters.
 func fault(path []string, format string, args ...any) error {
 	return &fieldError{strings.Join(path, "."), fmt.Sprintf(format, args...)}
 }
@@ -250,6 +251,7 @@ func clone(v any) any {
 // condition is one of an object's status conditions, in the shape that the API conventions give all of them.
 type condition struct{ status, reason, message string }
 
+// A condition's status is True, False or Unknown. One that is missing is neither of the first two.
 func (c condition) isTrue() bool  { return c.status == "True" }
 func (c condition) isFalse() bool { return c.status == "False" }
 

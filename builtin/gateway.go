@@ -7,6 +7,8 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// gateway is where traffic enters. Its fields are those of gateway.networking.k8s.io/v1; the
+// validation of clients (GEP-91) was a listener's before it moved to spec.tls, and both places are read.
 var gateway = kind{
 	gvk:  schema.GroupVersionKind{Group: gatewayGroup, Version: "v1", Kind: "Gateway"},
 	also: []string{"v1beta1"},

@@ -12,6 +12,8 @@ import (
 // since 1.0 has served, see https://gateway-api.sigs.k8s.io.
 const gatewayGroup = "gateway.networking.k8s.io"
 
+// route makes a kind of route. What they match differs, their backends look the same: HTTP and gRPC routes
+// can copy traffic with a filter, the others have no filters.
 func route(name string, also ...string) kind {
 	return kind{
 		gvk:  schema.GroupVersionKind{Group: gatewayGroup, Version: "v1", Kind: name},
@@ -32,6 +34,9 @@ var (
 
 // routeDependencies are the backends that traffic goes to, copies of traffic included. The gateway is not
 // one: a route is attached to it, and both can come first.
+//
+// A backend is a Service unless it says otherwise. One in another namespace needs a ReferenceGrant there, which
+// belongs to that namespace's owner and does not travel with the route.
 func routeDependencies(obj *unstructured.Unstructured) ([]interpreter.DependentObjectReference, error) {
 	var list []interpreter.DependentObjectReference
 	add := func(ref map[string]any) error {

@@ -8,6 +8,8 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// horizontalPodAutoscaler scales another object. Only autoscaling/v2 is known: v1 keeps its conditions in an
+// annotation.
 var horizontalPodAutoscaler = kind{
 	gvk: autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),
 	rules: rules{
@@ -20,9 +22,11 @@ var horizontalPodAutoscaler = kind{
 	},
 }
 
+// The API marks desiredReplicas as required and currentReplicas as optional.
 var autoscalerCounters = counters{always: []string{"desiredReplicas"}, optional: []string{"currentReplicas"}}
 
-// aggregateAutoscaler keeps the sums only: metrics, conditions and times are each cluster's own.
+// aggregateAutoscaler keeps the sums only: metrics, conditions and times are each cluster's own, and an
+// average of averages would be wrong.
 func aggregateAutoscaler(obj *unstructured.Unstructured, items []interpreter.AggregatedStatusItem) error {
 	status := map[string]any{}
 	if err := autoscalerCounters.sum(status, items, nil); err != nil {
@@ -31,6 +35,7 @@ func aggregateAutoscaler(obj *unstructured.Unstructured, items []interpreter.Agg
 	return set(obj.Object, status, "status")
 }
 
+// reflectAutoscaler reports what aggregateAutoscaler adds up.
 func reflectAutoscaler(obj *unstructured.Unstructured) (any, error) {
 	if status, err := mapAt(obj.Object, "status"); status == nil || err != nil {
 		return nil, err
@@ -43,6 +48,9 @@ func reflectAutoscaler(obj *unstructured.Unstructured) (any, error) {
 // scales to zero switches the autoscaler off.
 const scalingDisabled = "ScalingDisabled"
 
+// autoscalerHealth is about the autoscaler itself, not the target: whether it can read its metrics and set a
+// size. Being limited by minReplicas or maxReplicas is as asked for. See
+// https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale-walkthrough/#appendix-horizontal-pod-autoscaler-status-conditions.
 func autoscalerHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 	_, counted, err := int64At(obj.Object, "status", "observedGeneration")
 	if err != nil {

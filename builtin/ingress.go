@@ -7,7 +7,8 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
-// Karmada follows an Ingress to its certificates only. Traffic needs the backends too.
+// ingress routes HTTP to services. Karmada follows it to its certificates only; traffic needs the backends
+// too. See https://kubernetes.io/docs/concepts/services-networking/ingress.
 var ingress = kind{
 	gvk: networkingv1.SchemeGroupVersion.WithKind("Ingress"),
 	rules: rules{
@@ -20,6 +21,7 @@ var ingress = kind{
 	},
 }
 
+// ingressHealth waits for the controller to publish an address, the only sign of life that an Ingress has.
 func ingressHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 	return addressHealth(obj.Object)
 }

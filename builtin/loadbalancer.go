@@ -18,6 +18,7 @@ type address struct {
 	ports []addressPort
 }
 
+// addressPort is a port of an address, with the reason why it could not be had, if it could not.
 type addressPort struct {
 	port           int32
 	protocol, fail string
@@ -32,6 +33,7 @@ func (a address) compare(b address) int {
 	)
 }
 
+// compare orders by number, protocol and error, working ports first.
 func (p addressPort) compare(q addressPort) int {
 	return cmp.Or(
 		cmp.Compare(p.port, q.port),
@@ -40,6 +42,7 @@ func (p addressPort) compare(q addressPort) int {
 	)
 }
 
+// emptyLast compares texts, except that the empty one comes after all others.
 func emptyLast(a, b string) int {
 	if (a == "") != (b == "") {
 		return -strings.Compare(a, b)
@@ -68,6 +71,7 @@ func aggregateAddresses(obj *unstructured.Unstructured, items []interpreter.Aggr
 	return set(obj.Object, map[string]any{"loadBalancer": balancer}, "status")
 }
 
+// addressOf reads an entry. Services and Ingresses share the shape but for ipMode (KEP-1860).
 func addressOf(entry raw) (a address, err error) {
 	if a.hostname, err = entry.text("hostname"); err != nil {
 		return a, err
@@ -94,6 +98,7 @@ func addressOf(entry raw) (a address, err error) {
 	return a, err
 }
 
+// addressList sorts addresses and folds neighbours that are equal but for their ports.
 func addressList(all []address) []any {
 	slices.SortStableFunc(all, address.compare)
 	var list []any
@@ -109,6 +114,7 @@ func addressList(all []address) []any {
 	return list
 }
 
+// value is the entry as the API writes it: what is not set is left out.
 func (a address) value() map[string]any {
 	v := map[string]any{}
 	setText(v, "hostname", a.hostname)
@@ -128,6 +134,7 @@ func (a address) value() map[string]any {
 	return v
 }
 
+// setText writes a text unless it is empty.
 func setText(obj map[string]any, name, text string) {
 	if text != "" {
 		obj[name] = text

@@ -10,6 +10,8 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// namespace is a place for objects. It has no status but its phase, and conditions while it is being deleted.
+// Karmada makes namespaces in members by itself, and has no rules for them.
 var namespace = kind{
 	gvk: corev1.SchemeGroupVersion.WithKind("Namespace"),
 	extra: rules{
@@ -24,6 +26,9 @@ const managedLabels = "resourcetemplate.karmada.io/managed-labels"
 
 // retainNamespace keeps the labels that the member has added: meshes, pod security and schedulers are
 // switched on by them.
+//
+// Labels of the template win, and those that it has given up go, so that taking a label away on the control
+// plane takes it away everywhere.
 func retainNamespace(desired, observed *unstructured.Unstructured) error {
 	wanted, err := mapAt(desired.Object, "metadata", "labels")
 	if err != nil {
@@ -53,6 +58,8 @@ func retainNamespace(desired, observed *unstructured.Unstructured) error {
 	return nil
 }
 
+// namespaceHealth is about the life cycle, see
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces.
 func namespaceHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 	phase, err := textAt(obj.Object, "status", "phase")
 	if err != nil {

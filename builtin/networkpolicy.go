@@ -6,6 +6,7 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// networkPolicy says who may talk to whom. A reference to an address block is not an object either.
 var networkPolicy = kind{
 	gvk: networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
 	extra: rules{

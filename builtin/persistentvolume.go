@@ -7,6 +7,8 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// persistentVolume is storage that a claim can be bound to. Its phases and what may follow which are told in
+// https://kubernetes.io/docs/concepts/storage/persistent-volumes/#lifecycle-of-a-volume-and-claim.
 var persistentVolume = kind{
 	gvk: corev1.SchemeGroupVersion.WithKind("PersistentVolume"),
 	rules: rules{
@@ -65,6 +67,7 @@ func volumeHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 	return verdict(interpreter.Progressing, "NotAvailable", "waiting for the volume"), nil
 }
 
+// volumeReleased tells by the reclaim policy what becomes of a volume without its claim.
 func volumeReleased(obj *unstructured.Unstructured) (interpreter.Health, error) {
 	policy, err := textAt(obj.Object, "spec", "persistentVolumeReclaimPolicy")
 	if err != nil {
@@ -76,6 +79,7 @@ func volumeReleased(obj *unstructured.Unstructured) (interpreter.Health, error) 
 	return verdict(interpreter.Degraded, "Released", "the claim is gone, and the volume waits for an administrator"), nil
 }
 
+// texts makes plain texts of the API's typed ones.
 func texts[T ~string](list []T) []string {
 	s := make([]string, len(list))
 	for i, v := range list {

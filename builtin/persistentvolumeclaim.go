@@ -7,6 +7,7 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// persistentVolumeClaim asks for storage. Binding happens once, in each member for itself.
 var persistentVolumeClaim = kind{
 	gvk: corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
 	rules: rules{
@@ -28,7 +29,8 @@ const (
 	storageProvisioner = "volume.kubernetes.io/storage-provisioner"
 )
 
-// retainClaim keeps the binding, which is made in the member and cannot be changed.
+// retainClaim keeps the binding, which is made in the member and cannot be changed. Its annotations belong to it:
+// by them the binder knows that it has done its work, and which bindings it may undo.
 func retainClaim(desired, observed *unstructured.Unstructured) error {
 	if err := keep(textAt, desired, observed, "spec", "volumeName"); err != nil {
 		return err
@@ -36,6 +38,7 @@ func retainClaim(desired, observed *unstructured.Unstructured) error {
 	return retainAnnotations(desired, observed, selectedNode, bindCompleted, boundByController, storageProvisioner)
 }
 
+// retainAnnotations keeps annotations that controllers of the member write, whatever the template has.
 func retainAnnotations(desired, observed *unstructured.Unstructured, names ...string) error {
 	for _, name := range names {
 		if err := keep(textAt, desired, observed, "metadata", "annotations", name); err != nil {
@@ -83,6 +86,8 @@ func aggregateClaim(obj *unstructured.Unstructured, items []interpreter.Aggregat
 	return set(obj.Object, status, "status")
 }
 
+// claimHealth takes a claim without volume for progressing, however long it waits: with a storage class that
+// binds late it waits for the first pod that uses it.
 func claimHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 	phase, err := textAt(obj.Object, "status", "phase")
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// podDisruptionBudget limits how many pods may be evicted at a time, see
+// https://kubernetes.io/docs/concepts/workloads/pods/disruptions.
 var podDisruptionBudget = kind{
 	gvk: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
 	rules: rules{
@@ -20,10 +22,13 @@ var podDisruptionBudget = kind{
 	},
 }
 
+// All four are required fields of the status, so zeros are written.
 var budgetCounters = counters{always: []string{"currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"}}
 
 // aggregateBudget adds up the budgets. Pods of one name may be disrupted in several clusters, so the names
 // carry the cluster's. Generation and conditions, which tell of one controller, go.
+//
+// The sums are no promise: a budget of two in each of two clusters lets both be emptied at once.
 func aggregateBudget(obj *unstructured.Unstructured, items []interpreter.AggregatedStatusItem) error {
 	status, disrupted := map[string]any{}, map[string]any{}
 	err := budgetCounters.sum(status, items, func(cluster string, member raw) error {
@@ -42,6 +47,7 @@ func aggregateBudget(obj *unstructured.Unstructured, items []interpreter.Aggrega
 	return set(obj.Object, status, "status")
 }
 
+// reflectBudget reports what aggregateBudget folds.
 func reflectBudget(obj *unstructured.Unstructured) (any, error) {
 	if status, err := mapAt(obj.Object, "status"); status == nil || err != nil {
 		return nil, err
@@ -57,6 +63,8 @@ func reflectBudget(obj *unstructured.Unstructured) (any, error) {
 	return status, err
 }
 
+// budgetHealth asks whether the pods that must run do. That none may be evicted at the moment is not a fault:
+// it is what the budget is for. A status without any field has not been computed yet.
 func budgetHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 	if status, err := mapAt(obj.Object, "status"); len(status) == 0 || err != nil {
 		return notObserved, err

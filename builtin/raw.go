@@ -37,6 +37,8 @@ func eachReported(items []interpreter.AggregatedStatusItem, fn func(cluster stri
 	return n, nil
 }
 
+// reported is the status of an item, nil if there is none. An object in place of bytes, which the types allow,
+// is encoded first. Whatever is given out is valid JSON, and all methods of raw rely on it.
 func reported(item *interpreter.AggregatedStatusItem) (raw, error) {
 	if item.Status == nil {
 		return nil, nil
@@ -62,6 +64,7 @@ func reported(item *interpreter.AggregatedStatusItem) (raw, error) {
 	return status, nil
 }
 
+// nonNull keeps up the rule that null is nil.
 func nonNull(data []byte) raw {
 	if string(data) == "null" {
 		return nil
@@ -83,6 +86,7 @@ func (r raw) at(path ...string) (raw, error) {
 	return r, nil
 }
 
+// field is the value of a field of an object, which r must be.
 func (r raw) field(name string) (found raw) {
 	_ = r.elements(func(key, value raw) error {
 		if key.isText(name) {
@@ -185,6 +189,7 @@ func (r raw) value() (any, error) {
 	return v, err
 }
 
+// number accepts what stands for an integer, 3.0 and 1e3 included.
 func (r raw) number() (int64, bool) {
 	if n, err := strconv.ParseInt(string(r), 10, 64); err == nil {
 		return n, true
@@ -199,6 +204,7 @@ func (r raw) number() (int64, bool) {
 	return whole(f)
 }
 
+// isText compares a string, without decoding it unless it has escapes.
 func (r raw) isText(want string) bool {
 	if bytes.IndexByte(r, '\\') >= 0 {
 		return r.unquoted() == want
@@ -206,6 +212,7 @@ func (r raw) isText(want string) bool {
 	return string(r[1:len(r)-1]) == want
 }
 
+// unquoted decodes a string. What is not UTF-8 becomes the replacement character, as in encoding/json.
 func (r raw) unquoted() string {
 	if text := r[1 : len(r)-1]; bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) {
 		return string(text)
@@ -216,6 +223,7 @@ func (r raw) unquoted() string {
 	return s
 }
 
+// describe names the value in a message, as the function of that name does for decoded ones.
 func (r raw) describe() string {
 	switch {
 	case r == nil:

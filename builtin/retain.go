@@ -37,6 +37,7 @@ func portAt(obj map[string]any, path ...string) (int32, error) {
 	return n, err
 }
 
+// isEmpty says whether the API takes a value for not set. False is set: no rule here retains a boolean.
 func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case nil:

@@ -10,6 +10,8 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// roleBinding gives a role within its namespace. It is of no use in a member without the role and the accounts
+// that it names.
 var roleBinding = kind{
 	gvk: rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
 	extra: rules{
@@ -17,6 +19,7 @@ var roleBinding = kind{
 	},
 }
 
+// clusterRoleBinding gives a role in the whole cluster. Its service accounts say which namespace they are in.
 var clusterRoleBinding = kind{
 	gvk: rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
 	extra: rules{
@@ -25,7 +28,8 @@ var clusterRoleBinding = kind{
 }
 
 // bindingDependencies are the role and the service accounts that get it. Users and groups are no objects;
-// every namespace has its own default account.
+// every namespace has its own default account. Accounts are in the binding's namespace unless they say otherwise,
+// and those of a cluster-wide binding must say.
 func bindingDependencies(obj *unstructured.Unstructured) ([]interpreter.DependentObjectReference, error) {
 	role, err := roleOf(obj)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// secret holds credentials. All types but one are the template's alone, see
+// https://kubernetes.io/docs/concepts/configuration/secret/#serviceaccount-token-secrets.
 var secret = kind{
 	gvk: corev1.SchemeGroupVersion.WithKind("Secret"),
 	rules: rules{
@@ -46,6 +48,7 @@ func pruneSecret(obj map[string]any) error {
 	return err
 }
 
+// isToken goes by the type, which the API server lets nobody change.
 func isToken(obj map[string]any) (bool, error) {
 	typ, err := textAt(obj, "type")
 	return corev1.SecretType(typ) == corev1.SecretTypeServiceAccountToken, err

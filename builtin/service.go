@@ -9,6 +9,9 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// service gives pods a common address. Which fields the API server allocates, and which depend on the type, is
+// told in https://kubernetes.io/docs/concepts/services-networking/service; families and several addresses
+// came with KEP-563.
 var service = kind{
 	gvk: corev1.SchemeGroupVersion.WithKind("Service"),
 	rules: rules{
@@ -61,6 +64,8 @@ func isBare(spec map[string]any) bool {
 	return true
 }
 
+// retainAddresses keeps addresses and families together or not at all: the API server refuses a list that
+// does not begin with the address.
 func retainAddresses(desired, observed *unstructured.Unstructured, bare bool) error {
 	wanted, err := textAt(desired.Object, "spec", "clusterIP")
 	if err != nil {
@@ -84,13 +89,16 @@ func retainAddresses(desired, observed *unstructured.Unstructured, bare bool) er
 	return keepIfEmpty(textAt, desired, observed, "spec", "ipFamilyPolicy")
 }
 
+// servicePort is a port of a Service, and where it is written.
 type servicePort struct {
 	fields         map[string]any
 	name, protocol string
 	port, nodePort int32
 }
 
-// retainNodePorts gives each desired port without one the node port of the observed port of the same name,
+// retainNodePorts keeps clients that go to a node's port: an update that omits it would get another one.
+//
+// It gives each desired port without one the node port of the observed port of the same name,
 // or else of the same protocol and number. No node port is given twice.
 func retainNodePorts(desired, observed *unstructured.Unstructured) error {
 	wanted, err := servicePorts(desired.Object)
@@ -126,6 +134,7 @@ func retainNodePorts(desired, observed *unstructured.Unstructured) error {
 	return nil
 }
 
+// servicePorts reads spec.ports. The protocol is TCP where none is given, as the API server fills in.
 func servicePorts(obj map[string]any) ([]servicePort, error) {
 	var list []servicePort
 	err := eachAt(obj, func(fields map[string]any) error {
@@ -150,6 +159,7 @@ func servicePorts(obj map[string]any) ([]servicePort, error) {
 	return list, err
 }
 
+// aggregateService leaves Services without a load balancer alone.
 func aggregateService(obj *unstructured.Unstructured, items []interpreter.AggregatedStatusItem) error {
 	balanced, err := isLoadBalancer(obj.Object)
 	if !balanced || err != nil {
@@ -178,6 +188,8 @@ func reflectService(obj *unstructured.Unstructured) (any, error) {
 	return map[string]any{"loadBalancer": clone(balancer)}, nil
 }
 
+// serviceHealth waits for the load balancer. Whether anything answers behind an address is for the
+// endpoints to say, which are objects of their own.
 func serviceHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 	balanced, err := isLoadBalancer(obj.Object)
 	if err != nil {
@@ -189,7 +201,8 @@ func serviceHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 	return addressHealth(obj.Object)
 }
 
-// pruneService takes the addresses away that the control plane has allocated. "None" is not one of them.
+// pruneService takes the addresses away that the control plane has allocated. "None" is not one of them: it is
+// the user's. Ports on nodes stay, since nothing tells those that the user has chosen from allocated ones.
 func pruneService(obj map[string]any) error {
 	ip, err := textAt(obj, "spec", "clusterIP")
 	if err != nil {
@@ -202,6 +215,7 @@ func pruneService(obj map[string]any) error {
 	return nil
 }
 
+// isLoadBalancer goes by the spec. A Service without a type is one within the cluster.
 func isLoadBalancer(obj map[string]any) (bool, error) {
 	typ, err := textAt(obj, "spec", "type")
 	return corev1.ServiceType(typ) == corev1.ServiceTypeLoadBalancer, err

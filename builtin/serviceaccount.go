@@ -10,6 +10,7 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// serviceAccount is an identity of pods, with secrets that they may use and that their images are pulled with.
 var serviceAccount = kind{
 	gvk: corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
 	rules: rules{
@@ -27,6 +28,9 @@ var accountSecrets = []string{"secrets", "imagePullSecrets"}
 
 // retainServiceAccount appends the member's references to the template's. An entry without a name cannot be
 // told from another and is refused.
+//
+// Kubernetes before 1.24 adds a token to every account, and platforms add the credentials of their registry.
+// Without them the controllers that put them there would do so again, and so on for ever.
 func retainServiceAccount(desired, observed *unstructured.Unstructured) error {
 	for _, field := range accountSecrets {
 		wanted, err := listAt(desired.Object, field)
@@ -55,6 +59,7 @@ func retainServiceAccount(desired, observed *unstructured.Unstructured) error {
 	return nil
 }
 
+// eachNamed calls fn with every entry of a list of references, all of which must have names.
 func eachNamed(obj map[string]any, field string, fn func(name string, entry map[string]any)) error {
 	return eachAt(obj, func(entry map[string]any) error {
 		name, err := textAt(entry, "name")
@@ -97,6 +102,7 @@ func pruneServiceAccount(obj map[string]any) error {
 	return nil
 }
 
+// isTokenOf goes by the name that the token controller made up: the account's, "token" and five random letters.
 func isTokenOf(account, secret string) bool { return strings.HasPrefix(secret, account+"-token-") }
 
 // serviceAccountDependencies are the account's secrets, without those that pruning takes away: each

@@ -13,6 +13,7 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// serviceImport makes a Service of other clusters known, see KEP-1645.
 var serviceImport = kind{
 	gvk: schema.GroupVersionKind{Group: "multicluster.x-k8s.io", Version: "v1alpha1", Kind: "ServiceImport"},
 	rules: rules{

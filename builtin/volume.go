@@ -8,6 +8,8 @@ import (
 
 // aggregatePhase is the phase of a volume or claim in several clusters: the first of order that some member
 // is in. A member that has not reported, or reports a phase that is not in order, counts as Pending.
+//
+// Order goes from what needs attention to what does not, so that one odd cluster is seen among many good ones.
 func aggregatePhase(items []interpreter.AggregatedStatusItem, order []string) (string, error) {
 	best, pending := len(order), slices.Index(order, "Pending")
 	reported, err := eachReported(items, func(_ string, member raw) error {

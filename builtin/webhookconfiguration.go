@@ -7,6 +7,8 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// Both kinds of configuration list webhooks of one shape, see
+// https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers.
 var mutatingWebhookConfiguration = kind{
 	gvk: admissionv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration"),
 	extra: rules{
@@ -22,7 +24,8 @@ var validatingWebhookConfiguration = kind{
 }
 
 // retainWebhooks keeps the CA of each webhook, told apart by name, where the template leaves it empty: in
-// each member a certificate manager injects its own.
+// each member a certificate manager injects its own. The order of webhooks is the template's, and so is all
+// else: webhooks that only the member has are not added.
 func retainWebhooks(desired, observed *unstructured.Unstructured) error {
 	bundles := map[string]string{}
 	err := eachAt(observed.Object, func(hook map[string]any) error {
