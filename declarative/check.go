@@ -206,11 +206,8 @@ func (c *Customization) folded(rule string) *Place {
 		}
 		// The comment's first words stand where somebody wrote them, on a line of the file that ends before the
 		// joined one does.
-		for n := script.Line + 1; ; n++ {
+		for n := script.Line + 1; n <= c.doc.LastLine(); n++ {
 			text := c.doc.SourceLine(n)
-			if text == "" && n > script.Line+strings.Count(script.Value, "\n")+len(script.Value) {
-				break
-			}
 			own := commentIn(text)
 			if own != "" && strings.HasPrefix(comment, strings.TrimSpace(own)) {
 				if strings.TrimSpace(own) == strings.TrimSpace(comment) {

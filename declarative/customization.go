@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
@@ -174,18 +175,11 @@ func (c *Customization) ScriptPlace(rule string, line, column int) Place {
 
 // indent is by how much a literal block is indented: as much as its first line with text.
 func (c *Customization) indent(script *yamlv3.Node) int {
-	for line := script.Line + 1; ; line++ {
+	for line := script.Line + 1; line <= c.doc.LastLine(); line++ {
 		text := c.doc.SourceLine(line)
-		if text == "" && line-script.Line > maxBlankLines {
-			return 0
-		}
-		for i := range len(text) {
-			if text[i] != ' ' {
-				return i
-			}
+		if trimmed := strings.TrimLeft(text, " "); trimmed != "" {
+			return len(text) - len(trimmed)
 		}
 	}
+	return 0
 }
-
-// maxBlankLines is how many blank lines may stand before a script for its indentation to be found.
-const maxBlankLines = 1000

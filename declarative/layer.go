@@ -204,23 +204,28 @@ func (c *Customization) scriptError(contract *interpreter.Contract, err error) e
 // answer runs any operation's rule; what it takes and gives stands in the contract.
 func answer(contract *interpreter.Contract, script *luakube.Script) interpreter.Interpreter {
 	return interpreter.Func(func(ctx context.Context, req *interpreter.Request) (*interpreter.Result, error) {
-		res := new(interpreter.Result)
-		call := luakube.Call{
-			Args: make([]any, len(contract.In)),
-			Rets: make([]luakube.Ret, len(contract.Out)),
-			Next: func(ctx context.Context, args []any) ([]any, error) { return next(ctx, contract, req, args) },
-		}
+		a := &asked{res: new(interpreter.Result)}
+		a.call.Args, a.call.Rets = a.args[:len(contract.In)], a.rets[:len(contract.Out)]
+		a.call.Next = func(ctx context.Context, args []any) ([]any, error) { return next(ctx, contract, req, args) }
 		for i, in := range contract.In {
-			call.Args[i] = in.Of(req)
+			a.args[i] = in.Of(req)
 		}
 		for i, out := range contract.Out {
-			call.Rets[i] = luakube.Ret{Noun: out.Noun, Optional: out.Optional, Only: out.Only, Base: req.Object.Object, Into: out.In(res)}
+			a.rets[i] = luakube.Ret{Noun: out.Noun, Optional: out.Optional, Only: out.Only, Base: req.Object.Object, Into: out.In(a.res)}
 		}
-		if _, err := script.Call(ctx, &call); err != nil {
+		if _, err := script.Call(ctx, &a.call); err != nil {
 			return nil, err
 		}
-		return res, nil
+		return a.res, nil
 	})
+}
+
+// asked is one call of a rule in one piece of memory. No operation has more than two arguments or results.
+type asked struct {
+	res  *interpreter.Result
+	call luakube.Call
+	args [2]any
+	rets [2]luakube.Ret
 }
 
 // next asks the layers below what the rule was asked, with the arguments it gives in the place of its own.

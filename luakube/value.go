@@ -117,9 +117,9 @@ func (m *vm) toLua(v any) (lua.LValue, error) {
 	case int32:
 		return m.integer(int64(v)), nil
 	case map[string]any:
-		return m.newView(&view{object: v}), nil
+		return m.newView(view{object: v}), nil
 	case []any:
-		return m.newView(&view{list: v, isList: true}), nil
+		return m.newView(view{list: v, isList: true}), nil
 	case *runtime.RawExtension:
 		if v == nil {
 			return lua.LNil, nil
@@ -130,18 +130,18 @@ func (m *vm) toLua(v any) (lua.LValue, error) {
 		}
 		return m.toLua(decoded)
 	case []v1alpha1.AggregatedStatusItem:
-		return m.newView(&view{list: pointers(v), isList: true}), nil
+		return m.newView(view{list: pointers(v), isList: true}), nil
 	case []v1alpha1.DependentObjectReference:
-		return m.newView(&view{list: pointers(v), isList: true}), nil
+		return m.newView(view{list: pointers(v), isList: true}), nil
 	case []v1alpha1.Component:
-		return m.newView(&view{list: pointers(v), isList: true}), nil
+		return m.newView(view{list: pointers(v), isList: true}), nil
 	case *v1alpha1.AggregatedStatusItem, *v1alpha1.DependentObjectReference, *v1alpha1.Component:
-		return m.newView(&view{typed: v}), nil
+		return m.newView(view{typed: v}), nil
 	case *v1alpha1.ReplicaRequirements:
 		if v == nil {
 			return lua.LNil, nil
 		}
-		return m.newView(&view{typed: v}), nil
+		return m.newView(view{typed: v}), nil
 	}
 	return nil, fmt.Errorf("a %T cannot cross into a script", v)
 }
@@ -154,7 +154,10 @@ func pointers[T any](list []T) []any {
 	return out
 }
 
-func (m *vm) newView(v *view) *lua.LTable {
+func (m *vm) newView(made view) *lua.LTable {
+	v := m.spareView()
+	made.kids = v.kids
+	*v = made
 	v.table = m.state.CreateTable(0, 0)
 	if v.isList {
 		v.table.Metatable = m.mt.lazyList
@@ -163,6 +166,33 @@ func (m *vm) newView(v *view) *lua.LTable {
 	}
 	m.views[v.table] = v
 	return v.table
+}
+
+// spareView is a view that an earlier call is done with, or a new one.
+func (m *vm) spareView() *view {
+	n := len(m.spare)
+	if n == 0 {
+		return new(view)
+	}
+	v := m.spare[n-1]
+	m.spare = m.spare[:n-1]
+	return v
+}
+
+// maxSpare is how many views a state keeps for the next call.
+const maxSpare = 256
+
+// dropViews forgets the views of a call, and what they refer to.
+func (m *vm) dropViews() {
+	for _, v := range m.views {
+		if len(m.spare) == maxSpare {
+			break
+		}
+		clear(v.kids)
+		*v = view{kids: v.kids[:0]}
+		m.spare = append(m.spare, v)
+	}
+	clear(m.views)
 }
 
 // viewOf is the view behind a table, nil if there is none.
@@ -299,7 +329,9 @@ func (m *vm) fill(v *view) error {
 		}
 	}
 	*v.table = *filled
-	v.filled, v.kids = true, nil
+	v.filled = true
+	clear(v.kids)
+	v.kids = v.kids[:0]
 	return nil
 }
 

@@ -48,6 +48,7 @@ type vm struct {
 	ctx          context.Context
 	env          *lua.LTable
 	views        map[*lua.LTable]*view
+	spare        []*view               // for the next calls
 	opened       map[string]lua.LValue // libraries and modules in use
 	filledLibs   map[*lua.LTable]bool
 	names        map[any]int // what tostring called a table or function
@@ -96,7 +97,7 @@ func (m *vm) reset() bool {
 	m.state.SetTop(0)
 	m.ctx, m.script, m.call, m.env = nil, nil, nil, nil
 	m.meter.parent = context.Background()
-	clear(m.views)
+	m.dropViews()
 	clear(m.opened)
 	clear(m.filledLibs)
 	clear(m.names)

@@ -203,12 +203,26 @@ func (d *Document) Object() (map[string]any, error) {
 	if root.Kind != yamlv3.MappingNode {
 		return nil, d.ErrorAt(root, errors.New("not an object: it must have keys such as apiVersion and kind"))
 	}
+	data, err := d.JSON()
+	if err != nil {
+		return nil, err
+	}
+	object := map[string]any{}
+	if err := jsonutil.Unmarshal(data, &object); err != nil {
+		return nil, d.ErrorAt(root, err)
+	}
+	return object, nil
+}
+
+// JSON is the document, whatever its kind of value, as JSON. It is nil for an empty document.
+func (d *Document) JSON() ([]byte, error) {
+	root, err := d.Root()
+	if root == nil || err != nil {
+		return nil, err
+	}
 	data, err := yaml.YAMLToJSONStrict([]byte(d.Text))
 	if err == nil {
-		object := map[string]any{}
-		if err = jsonutil.Unmarshal(data, &object); err == nil {
-			return object, nil
-		}
+		return data, nil
 	}
 	if found := jsonLine.FindStringSubmatch(err.Error()); found != nil {
 		in, _ := strconv.Atoi(found[1])
@@ -232,6 +246,9 @@ func (d *Document) SourceLine(line int) string {
 	}
 	return strings.TrimRight(d.lines[line-1], "\r\n\u0085\u2028\u2029")
 }
+
+// LastLine is the number of the stream's last line.
+func (d *Document) LastLine() int { return len(d.lines) }
 
 // Field finds the key and the value at a path in a tree, with aliases followed; both are nil where there is none.
 func Field(n *yamlv3.Node, path ...string) (key, value *yamlv3.Node) {
