@@ -1,0 +1,358 @@
+-- What the bundled scripts share. They get it by: local rules = require("rules")
+--
+-- Everything here takes an object without spec or status, and a null like a missing field. A field that is
+-- read and has the wrong type is an error that names it.
+local kube = require("kube")
+
+local rules = {}
+
+-- Reading -------------------------------------------------------------------------------------------------
+
+-- fail raises an error without a line: the mistake is in an object, not in a script.
+function rules.fail(message, ...)
+  error(string.format(message, ...), 0)
+end
+
+local function wrong(path, want, got)
+  rules.fail("%s must be %s, got %s", path, want, type(got) == "string" and string.format("%q", got) or tostring(got))
+end
+
+-- text is the text at a path, or the default.
+function rules.text(object, path, default)
+  local v = kube.get(object, path, default)
+  if v ~= nil and type(v) ~= "string" then wrong(path, "text", v) end
+  return v
+end
+
+-- int is the whole number at a path, or the default.
+function rules.int(object, path, default)
+  local v = kube.get(object, path, default)
+  if v ~= nil and (type(v) ~= "number" or v % 1 ~= 0) then wrong(path, "a whole number", v) end
+  return v
+end
+
+-- flag is the boolean at a path, or nil.
+function rules.flag(object, path)
+  local v = kube.get(object, path)
+  if v ~= nil and type(v) ~= "boolean" then wrong(path, "true or false", v) end
+  return v
+end
+
+-- table is the object or list at a path, or the default.
+function rules.table(object, path, default)
+  local v = kube.get(object, path, default)
+  if v ~= nil and type(v) ~= "table" then wrong(path, "an object or a list", v) end
+  return v
+end
+
+-- list is the list of objects at a path, empty where there is none. What is null in it is left out.
+function rules.list(object, path)
+  local list = kube.array()
+  for i, v in ipairs(rules.table(object, path, {})) do
+    if v ~= kube.null then
+      if type(v) ~= "table" then wrong(string.format("%s[%d]", path, i - 1), "an object", v) end
+      table.insert(list, v)
+    end
+  end
+  return list
+end
+
+-- required is the object or list at a path that must be there.
+function rules.required(object, path)
+  return rules.table(object, path) or rules.fail("%s is required", path)
+end
+
+-- number is a number, or text that is one; else the default.
+function rules.number(v, default)
+  if type(v) == "string" then v = tonumber(v) end
+  return type(v) == "number" and v or default
+end
+
+-- keys lists the keys of an object in order.
+function rules.keys(object)
+  local keys = {}
+  for key in pairs(object) do table.insert(keys, key) end
+  table.sort(keys)
+  return keys
+end
+
+-- object is the table at a key, made if it is not there.
+function rules.object(parent, key)
+  if type(parent[key]) ~= "table" then parent[key] = kube.object() end
+  return parent[key]
+end
+
+-- Replicas and requirements -------------------------------------------------------------------------------
+
+-- requirements are those of a pod template in the namespace of the object. They are never nil: that a replica
+-- runs in the namespace is known even where it needs nothing.
+function rules.requirements(object, template)
+  local requirements = template and kube.accuratePodRequirements(template) or kube.object()
+  requirements.namespace = kube.get(object, "metadata.namespace")
+  return requirements
+end
+
+-- componentRequirements are those of a component, nil where it needs nothing.
+function rules.componentRequirements(template)
+  return template and kube.accuratePodRequirements(template)
+end
+
+-- greater are two lists of resources as one, in which each has the greater quantity.
+function rules.greater(a, b)
+  local greater = kube.object()
+  for _, list in ipairs({ a, b }) do
+    for name, quantity in pairs(list) do
+      if greater[name] == nil or kube.resourceCompare(quantity, greater[name]) > 0 then greater[name] = quantity end
+    end
+  end
+  return greater
+end
+
+-- Dependencies --------------------------------------------------------------------------------------------
+
+-- podDependencies are those of a pod template, none without one.
+function rules.podDependencies(object, template)
+  if template == nil then return kube.array() end
+  return kube.getPodDependencies(template, kube.get(object, "metadata.namespace", ""))
+end
+
+-- reference adds a core object in the namespace of the object to a list. Without a name there is nothing to add.
+function rules.reference(list, object, kind, name)
+  if name == nil or name == "" then return end
+  table.insert(list, { apiVersion = "v1", kind = kind, namespace = kube.get(object, "metadata.namespace"), name = name })
+end
+
+-- references adds the objects of one core kind that are named at paths.
+function rules.references(list, object, kind, paths)
+  for _, path in ipairs(paths) do
+    rules.reference(list, object, kind, rules.text(object, path))
+  end
+end
+
+-- Status of one member ------------------------------------------------------------------------------------
+
+-- reflect takes some fields of the status; nil where there is no status yet.
+function rules.reflect(object, fields)
+  local status = rules.table(object, "status")
+  if status == nil then return nil end
+  local reflected = kube.object()
+  for _, field in ipairs(fields) do reflected[field] = status[field] end
+  return reflected
+end
+
+-- report is reflect, with what tells whether the member is in sync with the template.
+function rules.report(object, fields)
+  local reflected = rules.reflect(object, fields)
+  if reflected == nil then return nil end
+  local known = kube.get(object, 'metadata.annotations["resourcetemplate.karmada.io/generation"]')
+  reflected.generation = kube.get(object, "metadata.generation")
+  reflected.resourceTemplateGeneration = tonumber(known)
+  return reflected
+end
+
+-- Aggregation ---------------------------------------------------------------------------------------------
+
+-- reports lists the items of members that have reported a status.
+function rules.reports(items)
+  local reports = {}
+  for i, item in ipairs(items) do
+    if item.status ~= nil then
+      if type(item.status) ~= "table" then wrong(string.format("items[%d].status", i - 1), "an object", item.status) end
+      table.insert(reports, item)
+    end
+  end
+  return reports
+end
+
+-- observedGeneration is the generation of the template if all members are in sync with it, else what it was.
+function rules.observedGeneration(object, items)
+  local wanted = rules.int(object, "metadata.generation", 0)
+  for _, item in ipairs(items) do
+    local seen = rules.int(item, "status.resourceTemplateGeneration", 0) >= wanted
+    local done = rules.int(item, "status.observedGeneration", 0) >= rules.int(item, "status.generation", 0)
+    if item.status == nil or not seen or not done then
+      return rules.int(object, "status.observedGeneration", 0)
+    end
+  end
+  return wanted
+end
+
+-- total is the sum of a number over all items.
+function rules.total(items, path)
+  local sum = 0
+  for _, item in ipairs(items) do sum = sum + rules.int(item, path, 0) end
+  return sum
+end
+
+-- sum sets fields of the status to the sums of what the members report.
+function rules.sum(status, items, fields)
+  for _, field in ipairs(fields) do status[field] = rules.total(items, "status." .. field) end
+end
+
+-- last is the last value at a path that is there.
+function rules.last(items, path)
+  for i = #items, 1, -1 do
+    local v = kube.get(items[i], path)
+    if v ~= nil then return v end
+  end
+end
+
+-- lastText is the last text at a path that is not empty, or the default.
+function rules.lastText(items, path, default)
+  for i = #items, 1, -1 do
+    local v = rules.text(items[i], path, "")
+    if v ~= "" then return v end
+  end
+  return default
+end
+
+-- first is the first value at a path that is there.
+function rules.first(items, path)
+  for _, item in ipairs(items) do
+    local v = kube.get(item, path)
+    if v ~= nil then return v end
+  end
+end
+
+-- earliest and latest compare times as text, which is right for the form in which Kubernetes writes them.
+function rules.earliest(items, path)
+  local found
+  for _, item in ipairs(items) do
+    local time = rules.text(item, path, "")
+    if time ~= "" and (found == nil or time < found) then found = time end
+  end
+  return found
+end
+
+function rules.latest(items, path)
+  local found
+  for _, item in ipairs(items) do
+    local time = rules.text(item, path, "")
+    if time ~= "" and (found == nil or time > found) then found = time end
+  end
+  return found
+end
+
+-- highest is the first item whose value at a path has the highest rank; values that are missing do not count.
+function rules.highest(items, path, ranks)
+  local found, best
+  for _, item in ipairs(items) do
+    local v = rules.text(item, path)
+    local rank = v and (ranks[v] or 0)
+    if rank and (best == nil or rank > best) then found, best = item, rank end
+  end
+  return found
+end
+
+-- prune removes zeros, empty texts, "0s" and what is empty, at all depths. It gives nil if nothing is left.
+function rules.prune(v)
+  if type(v) ~= "table" then
+    if v == 0 or v == "" or v == "0s" then return nil end
+    return v
+  end
+  if #v > 0 then
+    local list = kube.array()
+    for _, entry in ipairs(v) do
+      local kept = entry ~= kube.null and rules.prune(entry)
+      if kept then table.insert(list, kept) end
+    end
+    return #list > 0 and list or nil
+  end
+  for _, key in ipairs(rules.keys(v)) do v[key] = rules.prune(v[key]) end
+  return next(v) ~= nil and v or nil
+end
+
+-- Conditions ----------------------------------------------------------------------------------------------
+
+function rules.now() return os.date("!%Y-%m-%dT%H:%M:%SZ") end
+
+-- isTrue says whether the object has a condition that is True.
+function rules.isTrue(object, kind)
+  local condition = kube.condition(object, kind)
+  return condition ~= nil and condition.status == "True"
+end
+
+-- mergeConditions puts the conditions of all members into one list. Those of the same type, status and reason
+-- are joined; the messages say which cluster they are from.
+function rules.mergeConditions(items)
+  local merged = kube.array()
+  for _, item in ipairs(items) do
+    for _, condition in ipairs(rules.list(item, "status.conditions")) do
+      local message = string.format("%s=%s", item.clusterName or "", rules.text(condition, "message", ""))
+      local same
+      for _, other in ipairs(merged) do
+        if other.type == condition.type and other.status == condition.status and other.reason == condition.reason then
+          same = other
+        end
+      end
+      if same then
+        same.message = same.message .. ", " .. message
+      else
+        condition.message = message
+        table.insert(merged, condition)
+      end
+    end
+  end
+  return merged
+end
+
+-- clusters lists the names of the clusters whose item a function accepts.
+function rules.clusters(items, accepts)
+  local names = {}
+  for _, item in ipairs(items) do
+    if accepts(item) then table.insert(names, item.clusterName or "") end
+  end
+  return names
+end
+
+-- Health --------------------------------------------------------------------------------------------------
+
+local function verdict(status)
+  return function(reason, message, ...)
+    if select("#", ...) > 0 then message = string.format(message, ...) end
+    return { status = status, reason = reason, message = message }
+  end
+end
+
+-- Each makes a health of a reason and, formatted, a message. Healthy and suspended are true for Karmada.
+rules.healthy = verdict("Healthy")
+rules.progressing = verdict("Progressing")
+rules.degraded = verdict("Degraded")
+rules.suspended = verdict("Suspended")
+rules.unknown = verdict("Unknown")
+
+-- notObserved is the health of an object whose controller has not seen this version of it; nil if it has.
+function rules.notObserved(object)
+  if rules.table(object, "status") == nil then
+    return rules.progressing("NotReported", "there is no status yet")
+  end
+  if kube.get(object, "status.observedGeneration") ~= kube.get(object, "metadata.generation") then
+    return rules.progressing("NotObserved", "the controller has not seen the latest change yet")
+  end
+end
+
+-- rollout is the health by three numbers: what is wanted, what of it is updated, what of that is available.
+-- Without a wanted number any will do; a missing other one has not been reported.
+function rules.rollout(wanted, updated, available)
+  if updated == nil or available == nil then
+    return rules.progressing("NotReported", "the counters are not all reported yet")
+  end
+  if wanted ~= nil and updated < wanted then
+    return rules.progressing("Updating", "%d of %d replicas are updated", updated, wanted)
+  end
+  if available < updated then
+    return rules.progressing("Unavailable", "%d of %d updated replicas are available", available, updated)
+  end
+  return rules.healthy("Available", "%d replicas are available", available)
+end
+
+-- fromCondition makes a health that is not good of a condition: False is degraded, Unknown is progressing.
+function rules.fromCondition(condition, kind)
+  if condition == nil then
+    return rules.progressing("NotReported", "there is no condition " .. kind .. " yet")
+  end
+  local health = condition.status == "False" and rules.degraded or rules.progressing
+  return health(condition.reason, condition.message)
+end
+
+return rules
