@@ -6,6 +6,23 @@
 // implementation, one JSON object a line. [Case.Run] runs either against an interpreter, [Test] runs many
 // inside a Go test.
 //
+// # How answers are compared
+//
+// By value, not by bytes:
+//
+//   - A key that is null is the same as a missing one, at any depth. In a list a null is an entry.
+//   - 3 and 3.0 are the same number; integers are compared to the last digit.
+//   - Everything under a resourceRequest is a quantity: 1, "1" and "1000m" are the same.
+//   - The text "<now>" stands for the time of the run, in RFC 3339 with whole seconds.
+//   - Dependencies and components may come in any order. All other lists keep theirs.
+//   - A result that the case does not name must be null, but of healthy and health one is enough, and of
+//     health only the fields that the case gives count.
+//
+// A recorded case adds its own degree of precision, see [Compare]. Its requirements may also lack a namespace
+// or a priority class that the answer has.
+//
+// # Questions
+//
 // Why must every case say what it expects? A case that expects nothing passes whatever happens, and looks
 // like proof. Why is the request compared before and after? Because an interpreter that changes its input
 // gives right answers in every test that runs it only once.
@@ -31,6 +48,7 @@ type Case struct {
 	// Description is for people.
 	Description string
 
+	// Operation is what is asked.
 	Operation interpreter.Operation
 	// Object is the object asked about; where there are two, the desired one.
 	Object *unstructured.Unstructured
@@ -38,11 +56,11 @@ type Case struct {
 	Observed *unstructured.Unstructured
 	// Replicas is the number asked for. It is wider than a request's, since what does not fit is a case too.
 	Replicas *int64
+	// Statuses are the status items, for AggregateStatus.
 	Statuses []interpreter.AggregatedStatusItem
 
 	// Output holds the wanted results under the names that interpreter.Named uses; nil means that none are
-	// given. A result that is not named must be null, but of healthy and health one is enough, and of health
-	// only the given fields count.
+	// given.
 	Output map[string]any
 	// Fails wants an error that comes from a rule, so "no rule" does not count.
 	Fails bool
@@ -56,6 +74,7 @@ type Case struct {
 	// Recorded is what only recorded cases carry, nil for the others.
 	Recorded *Recorded
 
+	// document is the number of the case's document in the file, for Update.
 	document int
 }
 

@@ -87,6 +87,7 @@ func tidy(v any, loose bool) any {
 	return v
 }
 
+// isEmpty says whether v has no entries. Zero, false and the empty text are values.
 func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -135,11 +136,13 @@ func (m matcher) align(want, got any, quantities bool) any {
 	return want
 }
 
+// isNow wants whole seconds, as Kubernetes writes times.
 func (m matcher) isNow(text string) bool {
 	t, err := time.Parse(time.RFC3339, text)
 	return err == nil && t.Nanosecond() == 0 && !t.Before(m.from) && !t.After(m.to)
 }
 
+// sameQuantity compares 1, "1" and "1000m" as the same. What is no quantity is the same as nothing.
 func sameQuantity(a, b any) bool {
 	qa, errA := quantity(a)
 	qb, errB := quantity(b)
@@ -221,6 +224,7 @@ func narrowed(got, want any) any {
 	return narrow
 }
 
+// statusOf is an object with its status only. What is no object stays, to be seen in the difference.
 func statusOf(object any) any {
 	o, ok := object.(map[string]any)
 	if !ok {
@@ -246,6 +250,7 @@ func tolerateScheduling(want, got map[string]any) {
 	}
 }
 
+// tolerate may empty the given requirements that way; these are then the same as none.
 func tolerate(want, got map[string]any, key string) {
 	g, ok := got[key].(map[string]any)
 	if !ok || len(g) == 0 {

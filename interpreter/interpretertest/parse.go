@@ -20,15 +20,20 @@ import (
 const (
 	keyName        = "name"
 	keyDescription = "description"
-	keyDesired     = "desiredObj"
+	// keyDesired holds the object of operations that are about templates.
+	keyDesired = "desiredObj"
+	// keyObserved holds the object of operations that are about what a member cluster reports.
 	keyObserved    = "observedObj"
 	keyStatusItems = "statusItems"
 	keyReplicas    = "inputReplicas"
 	keyOperation   = "operation"
-	keyOutput      = "output"
-	keyWantError   = "wantError"
+	// keyOutput holds the wanted results by name.
+	keyOutput = "output"
+	// keyWantError holds a part of the wanted error's text, in place of an output.
+	keyWantError = "wantError"
 )
 
+// In the order in which messages list them.
 var caseKeys = []string{
 	keyName, keyDescription, keyOperation, keyDesired, keyObserved, keyStatusItems, keyReplicas, keyOutput, keyWantError,
 }
@@ -47,6 +52,16 @@ func ReadFile(file string) ([]Case, error) {
 
 // Parse reads cases in Karmada's YAML format, one a document; empty documents are skipped. File names the
 // cases' origin in messages.
+//
+// A case looks like this, with wantError in place of output where an error is wanted:
+//
+//	name: all members are ready
+//	operation: AggregateStatus # or any other, in any letter case
+//	desiredObj: {...}          # and observedObj, where an operation takes two objects
+//	statusItems: [...]         # for AggregateStatus
+//	inputReplicas: 3           # for ReviseReplica
+//	output:
+//	  aggregatedStatus: {...}  # the results by name, see interpreter.Named
 //
 // An operation that takes one object takes it from desiredObj or observedObj, whichever is there. All errors
 // come back joined, each with its line, and with them the cases that are sound. A case without expected
@@ -98,6 +113,8 @@ func (r *reader) fail(key string, err error) {
 	r.errs = append(r.errs, r.doc.ErrorAt(at, err))
 }
 
+// read goes on after a mistake, so that one run tells all of them, until it does not know the operation, on
+// which the rest depends.
 func (r *reader) read() Case {
 	if r.root.Kind != yamlv3.MappingNode {
 		r.fail("", errors.New("a case is an object, with keys such as operation and output"))
@@ -137,6 +154,7 @@ func operations() string {
 	return strings.Join(names, ", ")
 }
 
+// text is empty for a key that is missing, null or wrong.
 func (r *reader) text(key string) string {
 	v := r.values[key]
 	text, ok := v.(string)
@@ -146,6 +164,8 @@ func (r *reader) text(key string) string {
 	return text
 }
 
+// object is nil for a key that is missing, null or wrong. That it is a Kubernetes object is for the interpreter
+// to check: how it answers to one that is not is a case too.
 func (r *reader) object(key string) *unstructured.Unstructured {
 	v := r.values[key]
 	if v == nil {
@@ -171,6 +191,7 @@ func (r *reader) replicas() *int64 {
 	}
 }
 
+// statuses reads the items as they come over the wire, where unknown keys are ignored.
 func (r *reader) statuses() []interpreter.AggregatedStatusItem {
 	v := r.values[keyStatusItems]
 	list, ok := v.([]any)
@@ -218,7 +239,7 @@ func (r *reader) objects(c *Case, contract *interpreter.Contract) {
 	}
 }
 
-// output reads the expectation.
+// output reads the expectation. A misspelt result would otherwise be one that is wanted to be null.
 func (r *reader) output(c *Case, contract *interpreter.Contract) {
 	v := r.values[keyOutput]
 	output, ok := v.(map[string]any)

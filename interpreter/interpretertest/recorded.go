@@ -15,7 +15,8 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter/v1alpha1"
 )
 
-// recorded is a line of a file of recorded cases.
+// recorded is a line of a file of recorded cases. A key that is not here is a mistake: a case that is only
+// half understood proves nothing.
 type recorded struct {
 	ID             string                                       `json:"id"`
 	Level          string                                       `json:"level"`
@@ -37,7 +38,7 @@ type recorded struct {
 	Expect         object                                       `json:"expect"`
 }
 
-// object is a JSON object whose integers stay integers.
+// object is a JSON object whose integers stay integers, as they do in an object that comes from a cluster.
 type object map[string]any
 
 func (o *object) UnmarshalJSON(data []byte) error {
@@ -52,7 +53,14 @@ func (o object) unstructured() *unstructured.Unstructured {
 }
 
 // ParseRecorded reads recorded cases, one JSON object a line; empty lines are skipped. File names the cases'
-// origin in messages. All errors come back joined, each with its line, and with them the cases that are sound.
+// origin in messages.
+//
+// A line has an id, a level, an operation and its inputs: object, and by operation observed, replicas, items,
+// or at the declarative level customizations. It says what came out: enabled false means that there was no
+// rule, expectError that there was an error, else expect holds the answer, and compare says how closely it
+// must be met. An answer that was corrected has the decision "ours" and the reason in why.
+//
+// All errors come back joined, each with its line, and with them the cases that are sound.
 func ParseRecorded(file string, data []byte) ([]Case, error) {
 	var cases []Case
 	var errs []error
@@ -74,6 +82,7 @@ func ParseRecorded(file string, data []byte) ([]Case, error) {
 	return cases, errors.Join(errs...)
 }
 
+// parseRecorded reads a line. An output is only read where one is expected, since the others have an empty one.
 func parseRecorded(line []byte) (Case, error) {
 	var r recorded
 	d := json.NewDecoder(bytes.NewReader(line))

@@ -15,7 +15,8 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
-// Outcome is what became of a case.
+// Outcome is what became of a case. Of a case that failed, either the interpreter misbehaved, or its answer or
+// error was not the wanted one; Update can only help with the latter.
 type Outcome struct {
 	Passed bool
 	// Problem says in a line why the case failed.
@@ -39,7 +40,8 @@ func (o Outcome) String() string {
 	return strings.TrimSuffix(o.Problem+"\n"+o.Diff, "\n")
 }
 
-// Run puts the case to an interpreter. A panic is a failure, not the end of the run.
+// Run puts the case to an interpreter, once. A panic is a failure, not the end of the run. The case is not
+// changed, and may be run by many goroutines at once.
 func (c Case) Run(ctx context.Context, in interpreter.Interpreter) Outcome {
 	var o Outcome
 	contract, ok := interpreter.ContractOf(c.Operation)
@@ -103,6 +105,7 @@ func (c Case) wants() string {
 	return ""
 }
 
+// judgeError is empty if the error is the wanted one.
 func (c Case) judgeError(err error) string {
 	switch {
 	case c.NoRule && interpreter.IsNoRule(err):
@@ -118,6 +121,8 @@ func (c Case) judgeError(err error) string {
 	return err.Error()
 }
 
+// judge is empty if the answer is the wanted one. An answer that comes unexpected is shown whole, since it is
+// likely to become the expectation.
 func (c Case) judge(contract *interpreter.Contract, got map[string]any, began time.Time) (problem, diff string) {
 	if wants := c.wants(); wants != "" {
 		return "want " + wants + ", got an answer", differ(nil, got)
@@ -140,6 +145,7 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
 
+// interpret turns a panic into an error. The stack goes along, for nobody else will print it.
 func interpret(ctx context.Context, in interpreter.Interpreter, req *interpreter.Request) (res *interpreter.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -149,6 +155,7 @@ func interpret(ctx context.Context, in interpreter.Interpreter, req *interpreter
 	return in.Interpret(ctx, req)
 }
 
+// copyOf copies what a request is made of by the kind's own means, so that same finds copy and original equal.
 func copyOf(req *interpreter.Request) *interpreter.Request {
 	c := *req
 	c.Object, c.Observed = c.Object.DeepCopy(), c.Observed.DeepCopy()
@@ -178,6 +185,7 @@ func scribble(res *interpreter.Result) {
 	scribbleOn(res.Status)
 }
 
+// scribbleOn goes to the leaves first; what it has overwritten it could not enter any more.
 func scribbleOn(v any) {
 	const mark = "the answer is the caller's to change"
 	switch v := v.(type) {
@@ -196,7 +204,8 @@ func scribbleOn(v any) {
 	}
 }
 
-// Test runs cases as subtests, named after their file and themselves.
+// Test runs cases as subtests, named after their file and themselves. No cases at all is a failure: a path that
+// has moved must not pass for a test.
 func Test(t *testing.T, in interpreter.Interpreter, cases []Case) {
 	t.Helper()
 	if len(cases) == 0 {
