@@ -87,6 +87,11 @@ func (r *rewriter) stmt(s ast.Stmt, often bool) {
 	case *ast.AssignStmt:
 		r.exprs(s.Lhs)
 		r.exprs(s.Rhs)
+		if c, ok := s.Rhs[0].(*ast.FuncCallExpr); ok && len(s.Rhs) == 1 && len(s.Lhs) == 1 {
+			// One variable takes one value anyway, and the engine loses it for p = (f()) where p is the last
+			// parameter.
+			c.AdjustRet = false
+		}
 	case *ast.LocalAssignStmt:
 		r.exprs(s.Exprs)
 	case *ast.FuncCallStmt:
@@ -285,8 +290,7 @@ func call(at ast.PositionHolder, name string, args ...ast.Expr) *ast.FuncCallExp
 			a.AdjustRet = true
 		}
 	}
-	// One value even at the end of a list, and never a tail call, which would lose the line.
-	c := &ast.FuncCallExpr{Func: ident(at, name), Args: args, AdjustRet: true}
+	c := &ast.FuncCallExpr{Func: ident(at, name), Args: args}
 	c.SetLine(at.Line())
 	c.SetLastLine(at.LastLine())
 	return c

@@ -68,7 +68,22 @@ func compile(name, source string) (proto *lua.FunctionProto, err error) {
 		}
 		return nil, &ScriptError{Script: name, Message: err.Error()}
 	}
+	trim(proto)
 	return proto, nil
+}
+
+// trim gives back the room that the compiler kept for more: twelve kilobytes a function, most of it unused.
+func trim(p *lua.FunctionProto) {
+	p.Code = append([]uint32(nil), p.Code...)
+	p.Constants = append([]lua.LValue(nil), p.Constants...)
+	p.FunctionPrototypes = append([]*lua.FunctionProto(nil), p.FunctionPrototypes...)
+	p.DbgSourcePositions = append([]int(nil), p.DbgSourcePositions...)
+	p.DbgLocals = append([]*lua.DbgLocalInfo(nil), p.DbgLocals...)
+	p.DbgCalls = append([]lua.DbgCall(nil), p.DbgCalls...)
+	p.DbgUpvalues = append([]string(nil), p.DbgUpvalues...)
+	for _, inner := range p.FunctionPrototypes {
+		trim(inner)
+	}
 }
 
 func parseSource(name, source string) (chunk []ast.Stmt, err error) {
