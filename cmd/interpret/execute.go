@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kubeinterpret/interpret/interpreter"
+)
+
+const (
+	desiredFlag  = "--desired-file"
+	observedFlag = "--observed-file"
+	statusFlag   = "--status-file"
+	replicasFlag = "--desired-replica"
+)
+
+// inputFlags are the flags that say what is asked about.
+type inputFlags struct {
+	desired, observed, status string
+	replicas                  int32
+	// replicasGiven tells a zero that was asked for from one that was not.
+	replicasGiven bool
+}
+
+// takes says whether an operation has an input of this name.
+func takes(c *interpreter.Contract, name string) bool {
+	for _, in := range c.In {
+		if in.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// check says which inputs are missing, and which are there for nothing.
+func (f *inputFlags) check(c *interpreter.Contract) error {
+	var missing, extra []string
+	if takes(c, "observed") {
+		if f.desired == "" {
+			missing = append(missing, desiredFlag)
+		}
+		if f.observed == "" {
+			missing = append(missing, observedFlag)
+		}
+	} else {
+		switch {
+		case f.desired == "" && f.observed == "":
+			missing = append(missing, desiredFlag+" or "+observedFlag)
+		case f.desired != "" && f.observed != "":
+			return usage("%s is about one object; give %s or %s, not both", c.Operation, desiredFlag, observedFlag)
+		}
+	}
+	switch {
+	case takes(c, "replica") && !f.replicasGiven:
+		missing = append(missing, replicasFlag)
+	case !takes(c, "replica") && f.replicasGiven:
+		extra = append(extra, replicasFlag)
+	case f.replicas < 0:
+		return usage("%s must not be negative, got %d", replicasFlag, f.replicas)
+	}
+	if !takes(c, "items") && f.status != "" {
+		extra = append(extra, statusFlag)
+	}
+	switch {
+	case len(missing) > 0:
+		return usage("%s needs %s", c.Operation, strings.Join(missing, " and "))
+	case len(extra) > 0:
+		return usage("%s has no use for %s", c.Operation, strings.Join(extra, " and "))
+	}
+	return nil
+}
+
+// request reads the inputs.
+func (f *inputFlags) request(ctx context.Context, s *session, c *interpreter.Contract) (*interpreter.Request, error) {
+	req := &interpreter.Request{Operation: c.Operation}
+	var errs []error
+	var err error
+	if f.desired != "" {
+		req.Object, err = s.object(ctx, desiredFlag, f.desired)
+		errs = append(errs, err)
+	}
+	if f.observed != "" {
+		observed, err := s.object(ctx, observedFlag, f.observed)
+		errs = append(errs, err)
+		if takes(c, "observed") {
+			req.Observed = observed
+		} else {
+			req.Object = observed
+		}
+	}
+	if f.replicasGiven {
+		req.Replicas = &f.replicas
+	}
+	if f.status != "" {
+		req.Statuses, err = s.statusItems(ctx, statusFlag, f.status)
+		errs = append(errs, err)
+	}
+	return req, errors.Join(errs...)
+}
+
+// claimStdin looks at all flags that may name standard input.
+func (o *options) claimStdin(s *session) error {
+	if err := s.claimStdin(filenameFlag, o.filenames...); err != nil {
+		return err
+	}
+	for _, f := range []struct{ flag, name string }{
+		{desiredFlag, o.inputs.desired}, {observedFlag, o.inputs.observed}, {statusFlag, o.inputs.status},
+	} {
+		if err := s.claimStdin(f.flag, f.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// execute answers one operation.
+func (o *options) execute(ctx context.Context, s *session, c *interpreter.Contract) error {
+	doc := &answerDocument{Operation: c.Operation}
+	named, err := o.answer(ctx, s, c, doc)
+	if err != nil {
+		if o.output != "" {
+			doc.fail(err)
+			if err := s.document(o.output, doc); err != nil {
+				return err
+			}
+		}
+		return err
+	}
+	if o.output != "" {
+		doc.Results = named
+		return s.document(o.output, doc)
+	}
+	if o.explain {
+		fmt.Fprintf(s.out, "# answered by %s%s\n", source{doc.Layer, doc.Rule}, passedOver(doc.PassedOver))
+	}
+	return s.blocks(c, named)
+}
+
+// answer gives the results by name, and notes in doc what it learns on the way.
+func (o *options) answer(ctx context.Context, s *session, c *interpreter.Contract, doc *answerDocument) (map[string]any, error) {
+	if err := o.inputs.check(c); err != nil {
+		return nil, err
+	}
+	if err := o.claimStdin(s); err != nil {
+		return nil, err
+	}
+	req, err := o.inputs.request(ctx, s, c)
+	if req.Object != nil {
+		doc.Object = newReference(req.Object)
+	}
+	rules, loadErr := o.load(ctx, s)
+	if err := errors.Join(err, loadErr); err != nil {
+		doc.blame(err)
+		return nil, err
+	}
+	if o.explain {
+		if err := doc.explain(rules.Chain, req); err != nil {
+			return nil, err
+		}
+	}
+	res, err := rules.Interpret(ctx, req)
+	if err != nil {
+		err = locate(answerError(err), rules.customizations)
+		doc.blame(err)
+		return nil, err
+	}
+	doc.Layer, doc.Rule = res.Source.Layer, res.Source.Rule
+	return interpreter.Named(c, res)
+}

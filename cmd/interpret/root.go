@@ -1,0 +1,248 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kubeinterpret/interpret/interpreter"
+)
+
+// options are the flags of the command without a subcommand.
+type options struct {
+	ruleFlags
+	inputs                        inputFlags
+	operation                     string
+	check, edit, showDoc, explain bool
+	output                        string
+}
+
+// withoutEffect are flags that users of karmadactl have in their scripts. They are about a server or about
+// other output formats; here, everything runs locally.
+var withoutEffect = []string{"kubeconfig", "karmada-context", "record", "template", "allow-missing-template-keys", "show-managed-fields"}
+
+func newRoot(s *session) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "interpret [-f FILE]... (--operation OPERATION | --check | --edit | --explain)",
+		Short: "Ask customizations and built-in rules about Kubernetes resources",
+		Long:  longHelp(),
+		Example: strings.TrimPrefix(`
+  # Is the object in web.yaml healthy, by the rules that are built in?
+  interpret --operation InterpretHealth --observed-file web.yaml
+
+  # What does a customization say?
+  interpret -f customization.yaml --operation InterpretHealth --observed-file web.yaml
+
+  # What would be sent to a member cluster that has changed the object?
+  interpret -f customization.yaml --operation Retain --desired-file web.yaml --observed-file observed.yaml
+
+  # Are the customizations in a directory and below it sound?
+  interpret -f customizations -R --check
+
+  # Which rule would answer each operation about an object?
+  interpret -f customization.yaml --explain --desired-file web.yaml
+
+  # Run the cases in a directory.
+  interpret test customizations`, "\n"),
+		Version:           versionText(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd, s) },
+	}
+	cmd.SetVersionTemplate("interpret {{.Version}}\n")
+	cmd.SetFlagErrorFunc(flagError)
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	o.ruleFlags.add(flags)
+	flags.StringVar(&o.operation, "operation", "", "the operation to answer, in any letter case; see the list above")
+	flags.StringVar(&o.inputs.desired, "desired-file", "", "the object as the control plane wants it; a file, a URL, or -")
+	flags.StringVar(&o.inputs.observed, "observed-file", "", "the object as a member cluster reports it; a file, a URL, or -")
+	flags.StringVar(&o.inputs.status, "status-file", "", "status items for AggregateStatus; a file, a directory, a URL, or -")
+	flags.Int32Var(&o.inputs.replicas, "desired-replica", 0, "the number of replicas for ReviseReplica")
+	flags.BoolVar(&o.explain, "explain", false, "tell which layer and rule answers; without --operation, for every operation")
+	flags.BoolVar(&o.check, "check", false, "look for mistakes in the customizations")
+	flags.BoolVar(&o.edit, "edit", false, "edit the scripts of a customization in an editor (KUBE_EDITOR, EDITOR, else vi)")
+	flags.BoolVar(&o.showDoc, "show-doc", false, "with --edit, say above each script what it is for")
+	addOutput(cmd, &o.output, outputJSON, outputYAML)
+	for _, name := range withoutEffect {
+		if name == "kubeconfig" || name == "karmada-context" || name == "template" {
+			flags.String(name, "", "")
+		} else {
+			flags.Bool(name, false, "")
+		}
+		flags.Lookup(name).Hidden = true
+	}
+	for _, name := range []string{"filename", "desired-file", "observed-file", "status-file"} {
+		must(cmd.MarkFlagFilename(name, "yaml", "yml", "json"))
+	}
+	must(cmd.RegisterFlagCompletionFunc("operation", completeOperations))
+	cmd.AddCommand(newVersion(s))
+	return cmd
+}
+
+// must is for errors that only a mistake in this package causes.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func (o *options) run(cmd *cobra.Command, s *session) error {
+	flags := cmd.Flags()
+	o.inputs.replicasGiven = flags.Changed("desired-replica")
+	if err := s.warnOfFlags(flags); err != nil {
+		return err
+	}
+	var contract *interpreter.Contract
+	if flags.Changed("operation") {
+		var err error
+		if contract, err = contractOf(o.operation); err != nil {
+			return err
+		}
+	}
+	switch {
+	case o.check && o.edit:
+		return usage("--check and --edit exclude each other")
+	case o.showDoc && !o.edit:
+		return usage("--show-doc goes with --edit")
+	case contract != nil:
+		return o.execute(cmd.Context(), s, contract)
+	case o.explain:
+		return o.explainAll(cmd.Context(), s)
+	}
+	return usage("nothing to do: give --operation, --check, --edit or --explain; see interpret --help")
+}
+
+func contractOf(operation string) (*interpreter.Contract, error) {
+	op, err := interpreter.ParseOperation(operation)
+	if err != nil {
+		return nil, usage("--operation: %s", strings.TrimPrefix(err.Error(), interpreter.ErrInvalidRequest.Error()+": "))
+	}
+	contract, _ := interpreter.ContractOf(op)
+	return contract, nil
+}
+
+// warnOfFlags tells of flags without effect, rather than letting somebody wait for one.
+func (s *session) warnOfFlags(flags *pflag.FlagSet) error {
+	for _, name := range withoutEffect {
+		if flags.Changed(name) {
+			s.warn("--%s has no effect here: everything runs locally, and output is text, json or yaml", name)
+		}
+	}
+	return nil
+}
+
+// longHelp lists the operations with the files they need, from the contracts.
+func longHelp() string {
+	var b strings.Builder
+	b.WriteString(`Ask about a Kubernetes resource. Customizations given with -f answer first, then the rules that are built in.
+
+Operations:
+`)
+	for _, c := range interpreter.Contracts() {
+		fmt.Fprintf(&b, "  %-21s%s\n  %-21sneeds %s\n", c.Operation, c.Summary, "", needs(c))
+	}
+	b.WriteString(`
+Files are YAML or JSON, in UTF-8 or UTF-16, with any number of documents; Lists are opened. A file may be an
+http(s) URL, or - for standard input. -f also takes directories, of which files ending in .yaml, .yml and .json are
+read but *-test.yaml are not, and patterns in quotes. A status file holds status items (clusterName, status,
+applied, appliedMessage, health), one a document or in a list.
+
+Text output is a YAML document for each result, under a comment with its name. What scripts print goes to
+standard error. -o json and -o yaml print one document, also for an error.
+
+Exit status: 0 if all is well; 1 if a rule, a check or a case failed, or there is no rule; 2 if the command line is
+wrong or something could not be read.
+
+Accepted for the sake of scripts written for karmadactl, without effect: --` + strings.Join(withoutEffect, ", --") + ".")
+	return b.String()
+}
+
+// needs says which flags give an operation its inputs.
+func needs(c *interpreter.Contract) string {
+	text := desiredFlag + " or " + observedFlag
+	if takes(c, "observed") {
+		text = desiredFlag + " and " + observedFlag
+	}
+	if takes(c, "replica") {
+		text += ", and " + replicasFlag
+	}
+	if takes(c, "items") {
+		text += "; takes " + statusFlag
+	}
+	return text
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	if near := interpreter.Nearest(args[0], names); near != "" {
+		hint = fmt.Sprintf(", did you mean %s?", near)
+	}
+	return usage("unexpected argument %q%s; files are given with -f and the other file flags", args[0], hint)
+}
+
+// flagError is an error of the command line, with the flag that was probably meant.
+func flagError(cmd *cobra.Command, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if unknown {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := interpreter.Nearest(name, names); near != "" {
+			return usage("unknown flag --%s, did you mean --%s?", name, near)
+		}
+		return usage("unknown flag --%s; see %s --help", name, cmd.CommandPath())
+	}
+	return usage("%w", err)
+}
+
+// outputValue is an output format, checked as it is set.
+type outputValue struct {
+	to    *string
+	known []string
+}
+
+func (v outputValue) String() string {
+	if v.to == nil {
+		return ""
+	}
+	return *v.to
+}
+
+func (v outputValue) Set(text string) error {
+	if !slices.Contains(v.known, text) {
+		return fmt.Errorf("want %s", strings.Join(v.known, " or "))
+	}
+	*v.to = text
+	return nil
+}
+
+func (v outputValue) Type() string { return "FORMAT" }
+
+// addOutput adds the flag -o with the formats that there are beside text.
+func addOutput(cmd *cobra.Command, to *string, formats ...string) {
+	cmd.Flags().VarP(outputValue{to, formats}, "output", "o", "print "+strings.Join(formats, " or ")+" rather than text")
+	must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)))
+}
+
+func completeOperations(_ *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, c := range interpreter.Contracts() {
+		if strings.HasPrefix(strings.ToLower(string(c.Operation)), strings.ToLower(start)) {
+			names = append(names, cobra.CompletionWithDesc(string(c.Operation), c.Summary))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubeinterpret/interpret/builtin"
+	"github.com/kubeinterpret/interpret/declarative"
+	"github.com/kubeinterpret/interpret/interpreter"
+	"github.com/kubeinterpret/interpret/luakube"
+)
+
+// ruleFlags are the flags that say which rules there are and how far they may go.
+type ruleFlags struct {
+	filenames []string
+	recursive bool
+	limits    luakube.Limits
+	memory    string
+}
+
+const filenameFlag = "--filename"
+
+func (f *ruleFlags) add(flags *pflag.FlagSet) {
+	f.limits = luakube.DefaultLimits()
+	flags.StringSliceVarP(&f.filenames, "filename", "f", nil, "customizations: a file, a directory, a pattern, an http(s) URL, or - for standard input; may be repeated")
+	flags.BoolVarP(&f.recursive, "recursive", "R", false, "descend into the directories given with -f")
+	flags.DurationVar(&f.limits.Time, "limit-time", f.limits.Time, "wall time of one call of a script")
+	flags.Int64Var(&f.limits.Instructions, "limit-instructions", f.limits.Instructions, "instructions of one call of a script")
+	flags.StringVar(&f.memory, "limit-memory", resource.NewQuantity(f.limits.Memory, resource.BinarySI).String(), "memory that one call of a script may allocate, as a quantity")
+}
+
+// engineOptions are the options of every engine that runs scripts here.
+func (f *ruleFlags) engineOptions(s *session) ([]luakube.Option, error) {
+	limits := f.limits
+	memory, err := resource.ParseQuantity(f.memory)
+	if err != nil {
+		return nil, usage("--limit-memory: %q is no quantity such as 64Mi", f.memory)
+	}
+	limits.Memory = memory.Value()
+	if limits.Time <= 0 || limits.Instructions <= 0 || limits.Memory <= 0 {
+		return nil, usage("limits must be positive, got %s", limits)
+	}
+	return []luakube.Option{luakube.WithLimits(limits), luakube.WithLog(slog.New(scriptLog{s.stderr}))}, nil
+}
+
+// customizations reads the customizations that -f names. What is something else is an error.
+func (f *ruleFlags) customizations(ctx context.Context, s *session) ([]*declarative.Customization, error) {
+	inputs, err := s.read(ctx, filenameFlag, f.filenames, f.recursive)
+	errs := []error{err}
+	var list []*declarative.Customization
+	for _, in := range inputs {
+		var found []*declarative.Customization
+		docs := s.split(in)
+		for i := range docs {
+			parsed, err := declarative.FromDocument(&docs[i])
+			found = append(found, parsed...)
+			errs = append(errs, err)
+		}
+		nameByFile(in.name, found)
+		list = append(list, found...)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if len(list) == 0 && len(f.filenames) > 0 {
+		return nil, fmt.Errorf("%s: there is no customization in it", some(f.filenames))
+	}
+	return list, nil
+}
+
+// nameByFile names the customizations that have no name after their file, so that messages can name them.
+func nameByFile(file string, list []*declarative.Customization) {
+	unnamed := 0
+	for _, c := range list {
+		if c.Name != "" {
+			continue
+		}
+		unnamed++
+		c.Name = file
+		if unnamed > 1 {
+			c.Name = fmt.Sprintf("%s#%d", file, unnamed)
+		}
+	}
+}
+
+// rules is who answers.
+type rules struct {
+	*interpreter.Chain
+	customizations *declarative.Layer
+}
+
+// newRules puts the layers in their order. A customization that does not load is an error: the answer of
+// another layer is not what was asked for.
+func newRules(list []*declarative.Customization, options []luakube.Option) (*rules, error) {
+	engine, err := luakube.New(options...)
+	if err != nil {
+		return nil, err
+	}
+	customizations, err := declarative.New(list, declarative.WithEngine(engine))
+	if err != nil {
+		return nil, &failure{err}
+	}
+	return &rules{customizations: customizations, Chain: interpreter.NewChain(
+		customizations,
+		// Webhooks and the bundled customizations belong here, in this order.
+		builtin.Extra(),
+		builtin.Layer(),
+		builtin.Fallback(),
+	)}, nil
+}
+
+// load reads the customizations and makes the rules.
+func (f *ruleFlags) load(ctx context.Context, s *session) (*rules, error) {
+	options, err := f.engineOptions(s)
+	if err != nil {
+		return nil, err
+	}
+	list, err := f.customizations(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return newRules(list, options)
+}
