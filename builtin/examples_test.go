@@ -22,8 +22,11 @@ type example struct {
 	object, observed string
 	// members are the statuses of clusters m0, m1, ...; an empty one has not reported.
 	members []string
+	// replicas is the number that ReviseReplica asks for.
+	replicas int32
 	// want is the object after Retain and Prune, the status of AggregateStatus and InterpretStatus ("null" is
-	// nothing to report), status and reason of a health, or one dependency a line.
+	// nothing to report), status and reason of a health, one dependency a line, or the results of the other
+	// operations by the names they have in the output of the command.
 	want    string
 	wantErr string
 }
@@ -35,6 +38,13 @@ type suite struct {
 
 // suites are all examples. They are also what the fuzz test starts from.
 var suites = []suite{
+	{deployment, deploymentExamples},
+	{replicaSet, replicaSetExamples},
+	{statefulSet, statefulSetExamples},
+	{daemonSet, daemonSetExamples},
+	{job, jobExamples},
+	{cronJob, cronJobExamples},
+	{pod, podExamples},
 	{service, serviceExamples},
 	{ingress, ingressExamples},
 	{secret, secretExamples},
@@ -106,6 +116,10 @@ func checkExample(t *testing.T, in interpreter.Interpreter, k kind, e example) {
 		assert.Equal(t, strings.TrimSpace(e.want), strings.Join(dependencyLines(res.Dependencies), "\n"))
 	case interpreter.InterpretStatus:
 		assertYAML(t, e.want, res.Status)
+	case interpreter.InterpretReplica:
+		assertYAML(t, e.want, map[string]any{"replica": res.Replicas, "requires": res.Requirements})
+	case interpreter.InterpretComponent:
+		assertYAML(t, e.want, res.Components)
 	case interpreter.AggregateStatus:
 		assertYAML(t, e.want, res.Object.Object["status"])
 		back := *req
@@ -126,6 +140,9 @@ func checkExample(t *testing.T, in interpreter.Interpreter, k kind, e example) {
 
 func (e example) request(t testing.TB, k kind) *interpreter.Request {
 	req := &interpreter.Request{Operation: e.op, Object: complete(t, k, e.object)}
+	if e.op == interpreter.ReviseReplica {
+		req.Replicas = &e.replicas
+	}
 	if e.op == interpreter.Retain {
 		req.Observed = complete(t, k, e.observed)
 	}

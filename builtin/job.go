@@ -124,9 +124,8 @@ func reflectJob(obj *unstructured.Unstructured) (any, error) {
 
 // jobHealth tells how the Job itself fares. A failure of some pods is part of the Job's life.
 func jobHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
-	conditions := obj.Object
 	for _, bad := range []batchv1.JobConditionType{batchv1.JobFailed, batchv1.JobFailureTarget} {
-		c, err := conditionAt(conditions, string(bad))
+		c, err := conditionAt(obj.Object, string(bad))
 		if err != nil {
 			return interpreter.Health{}, err
 		}
@@ -134,7 +133,7 @@ func jobHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 			return interpreter.Health{Status: interpreter.Degraded, Reason: c.reason, Message: c.message}, nil
 		}
 	}
-	complete, err := conditionAt(conditions, string(batchv1.JobComplete))
+	complete, err := conditionAt(obj.Object, string(batchv1.JobComplete))
 	if err != nil {
 		return interpreter.Health{}, err
 	}

@@ -107,15 +107,7 @@ func (now clock) aggregateJob(obj *unstructured.Unstructured, items []interprete
 	setMoment(status, "startTime", will.start)
 	setMoment(status, "completionTime", will.completion)
 	setList(status, "conditions", will.conditions())
-	return putJobStatus(obj, status)
-}
-
-// putJobStatus replaces the status, of which nothing but the fields above is left.
-func putJobStatus(obj *unstructured.Unstructured, status map[string]any) error {
-	if len(status) == 0 && obj.Object["status"] == nil {
-		return nil
-	}
-	return set(obj.Object, status, "status")
+	return putStatus(obj, status)
 }
 
 // ending is how far a Job is from its end: the conditions that are True, nil if they are not, and the times.
@@ -174,10 +166,10 @@ func (now clock) ending(e ending, members jobEnd, active bool) ending {
 	if e.start.IsZero() && members.members > 0 && members.started == members.members {
 		e.start = members.start
 	}
-	// A Job with one member that never said when it began can still end.
-	start := earliest(e.start, members.start)
-	if !e.start.IsZero() {
-		start = e.start
+	// The start of the Job once it has ended, when a member that never started no longer will.
+	start := e.start
+	if start.IsZero() {
+		start = members.start
 	}
 	allComplete := members.members > 0 && members.complete == members.members
 	switch {
@@ -186,6 +178,10 @@ func (now clock) ending(e ending, members jobEnd, active bool) ending {
 	case e.failed != nil:
 	case e.successCriteriaMet == nil && (e.failureTarget != nil || len(members.failed) > 0):
 		message := "Job executed failed in member clusters " + strings.Join(members.failed, ",")
+		if e.failureTarget != nil && len(members.failed) == 0 {
+			// The members that failed have left; which they were is in the condition.
+			message, _ = e.failureTarget["message"].(string)
+		}
 		if e.failureTarget == nil {
 			e.failureTarget = now.condition(batchv1.JobFailureTarget, "JobFailed", message)
 		}

@@ -68,26 +68,26 @@ func replace[T any](read reader[T], desired, observed map[string]any, path ...st
 	return set(desired, clone(v), path...)
 }
 
-// eachPair calls fn with the objects of a list in desired and their namesakes in observed, if they have one.
-// Of several that share a name the first counts.
-func eachPair(desired, observed map[string]any, fn func(mine, theirs map[string]any) error, path ...string) error {
+// eachPair calls fn with the objects of a list in one object and their namesakes in the same list of another.
+// Of several in one that share a name the first counts.
+func eachPair(one, other map[string]any, fn func(one, other map[string]any) error, path ...string) error {
 	byName := map[string]map[string]any{}
-	err := eachAt(desired, func(mine map[string]any) error {
-		name, err := textAt(mine, "name")
-		if _, taken := byName[name]; !taken && mine != nil {
-			byName[name] = mine
+	err := eachAt(one, func(item map[string]any) error {
+		name, err := textAt(item, "name")
+		if _, taken := byName[name]; !taken && item != nil {
+			byName[name] = item
 		}
 		return err
 	}, path...)
 	if err != nil {
 		return err
 	}
-	return eachAt(observed, func(theirs map[string]any) error {
-		name, err := textAt(theirs, "name")
+	return eachAt(other, func(item map[string]any) error {
+		name, err := textAt(item, "name")
 		if err != nil || byName[name] == nil {
 			return err
 		}
-		return fn(byName[name], theirs)
+		return fn(byName[name], item)
 	}, path...)
 }
 
@@ -299,15 +299,11 @@ func podFailure(obj map[string]any) (interpreter.Health, error) {
 func stuckContainer(obj map[string]any) (health interpreter.Health, err error) {
 	for _, list := range containerStatuses[:2] {
 		err := eachAt(obj, func(container map[string]any) error {
-			waiting, err := mapAt(container, "state", "waiting")
-			if waiting == nil || err != nil || health.Status != "" {
+			reason, err := textAt(container, "state", "waiting", "reason")
+			if err != nil || !isStuck(reason) || health.Status != "" {
 				return err
 			}
-			reason, err := textAt(waiting, "reason")
-			if err != nil || !isStuck(reason) {
-				return err
-			}
-			message, err := textAt(waiting, "message")
+			message, err := textAt(container, "state", "waiting", "message")
 			if err != nil {
 				return err
 			}
