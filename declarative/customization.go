@@ -81,7 +81,11 @@ func decode(d *manifest.Document, n *yamlv3.Node, value any) (*Customization, er
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
 	if apiVersion != v1alpha1.GroupVersion.String() || kind != v1alpha1.KindResourceInterpreterCustomization {
-		return nil, d.ErrorAt(n, fmt.Errorf("%w of %s, got %q %q", ErrOtherKind, v1alpha1.GroupVersion, apiVersion, kind))
+		want := ""
+		if kind == v1alpha1.KindResourceInterpreterCustomization {
+			want = fmt.Sprintf(" (want %s)", v1alpha1.GroupVersion)
+		}
+		return nil, d.ErrorAt(n, fmt.Errorf("%w, got %s%s", ErrOtherKind, strings.TrimSpace(apiVersion+" "+kind), want))
 	}
 	text, err := json.Marshal(object)
 	if err != nil {
