@@ -111,6 +111,8 @@ func (o *options) run(cmd *cobra.Command, s *session) error {
 		return usage("--check and --edit exclude each other")
 	case o.showDoc && !o.edit:
 		return usage("--show-doc goes with --edit")
+	case o.check:
+		return o.checkAll(cmd.Context(), s)
 	case contract != nil:
 		return o.execute(cmd.Context(), s, contract)
 	case o.explain:
