@@ -167,7 +167,7 @@ func object(res *Result, err error) (*unstructured.Unstructured, error) {
 // change answers with a changed copy of the object.
 func change(fn func(obj *unstructured.Unstructured, req *Request) error) Interpreter {
 	return Func(func(_ context.Context, req *Request) (*Result, error) {
-		obj := req.Object.DeepCopy()
+		obj := Clone(req.Object)
 		if err := fn(obj, req); err != nil {
 			return nil, err
 		}
