@@ -104,7 +104,11 @@ func retainImmutable(desired, observed *unstructured.Unstructured) error {
 	}
 	spec := map[string]any{"spec": clone(theirs)}
 	for _, list := range containerLists {
-		err := eachPair(spec, desired.Object, func(kept, mine map[string]any) error {
+		err := eachAt(spec, func(kept map[string]any) error { _, err := textAt(kept, "image"); return err }, "spec", list)
+		if err != nil {
+			return err
+		}
+		err = eachPair(spec, desired.Object, func(kept, mine map[string]any) error {
 			image, err := textAt(mine, "image")
 			if image != "" {
 				kept["image"] = image
@@ -187,11 +191,11 @@ func tolerationOf(m map[string]any) (t toleration, err error) {
 func shortenDeadline(kept, desired map[string]any) error {
 	path := []string{"spec", "activeDeadlineSeconds"}
 	mine, wanted, err := int64At(desired, path...)
-	if err != nil || !wanted {
+	if err != nil {
 		return err
 	}
 	theirs, found, err := int64At(kept, path...)
-	if err != nil || found && theirs <= mine {
+	if err != nil || !wanted || found && theirs <= mine {
 		return err
 	}
 	return set(kept, mine, path...)
