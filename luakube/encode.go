@@ -83,7 +83,7 @@ func (e *encoder) value(v lua.LValue, original any, want reflect.Type) (any, err
 	case lua.LNumber:
 		return encodeNumber(float64(v), original)
 	case *lua.LTable:
-		return e.table(v, want)
+		return e.table(v, original, want)
 	case *lua.LUserData:
 		if i, ok := v.Value.(int64); ok {
 			return i, nil
@@ -115,7 +115,7 @@ func encodeNumber(f float64, original any) (any, error) {
 	return f, nil
 }
 
-func (e *encoder) table(t *lua.LTable, want reflect.Type) (any, error) {
+func (e *encoder) table(t *lua.LTable, original any, want reflect.Type) (any, error) {
 	if e.libraryOf(t) != nil {
 		return nil, fmt.Errorf("is a library, which is no value of a resource")
 	}
@@ -152,10 +152,25 @@ func (e *encoder) table(t *lua.LTable, want reflect.Type) (any, error) {
 		return nil, fmt.Errorf("mixes list entries and the key %s", e.show(key))
 	case key != lua.LNil:
 		return e.object(t, v, key, want)
-	case wantsList(want) || !wantsObject(want) && (t.Metatable == e.mt.list || t.Metatable == e.mt.lazyList):
+	case e.emptyIsList(t, original, want):
 		return []any{}, nil
 	}
 	return e.object(t, v, key, want)
+}
+
+// emptyIsList says whether an empty table is a list: by the type it is for, else by its mark, else by what was
+// in its place before, since who clears a list wants no object there.
+func (e *encoder) emptyIsList(t *lua.LTable, original any, want reflect.Type) bool {
+	switch {
+	case wantsList(want):
+		return true
+	case wantsObject(want), t.Metatable == e.mt.object:
+		return false
+	case t.Metatable == e.mt.list:
+		return true
+	}
+	_, was := original.([]any)
+	return was
 }
 
 func wantsList(t reflect.Type) bool { return t != nil && elem(t).Kind() == reflect.Slice }
