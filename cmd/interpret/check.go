@@ -148,7 +148,7 @@ func newUnknown(d *manifest.Document, err error) *checked {
 
 // judge looks for problems in the customizations, and gives each its own.
 func judge(list []*checked, options []luakube.Option) error {
-	engine, err := luakube.New(options...)
+	engine, err := newEngine(options)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func newRoot(s *session) *cobra.Command {
 		must(cmd.MarkFlagFilename(name, "yaml", "yml", "json"))
 	}
 	must(cmd.RegisterFlagCompletionFunc("operation", completeOperations))
-	cmd.AddCommand(newVersion(s))
+	cmd.AddCommand(newTest(s), newKinds(s), newVersion(s))
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeinterpret/interpret/builtin"
+	"github.com/kubeinterpret/interpret/builtin/thirdparty"
 	"github.com/kubeinterpret/interpret/declarative"
 	"github.com/kubeinterpret/interpret/interpreter"
 	"github.com/kubeinterpret/interpret/luakube"
@@ -94,10 +95,16 @@ type rules struct {
 	customizations *declarative.Layer
 }
 
+// newEngine makes the engine of customizations in files. It knows the module that bundled customizations share,
+// so that a copy of one runs.
+func newEngine(options []luakube.Option) (*luakube.Engine, error) {
+	return luakube.New(append([]luakube.Option{luakube.WithScriptModule(thirdparty.ModuleName, thirdparty.Module())}, options...)...)
+}
+
 // newRules puts the layers in their order. A customization that does not load is an error: the answer of
 // another layer is not what was asked for.
 func newRules(list []*declarative.Customization, options []luakube.Option) (*rules, error) {
-	engine, err := luakube.New(options...)
+	engine, err := newEngine(options)
 	if err != nil {
 		return nil, err
 	}
@@ -105,9 +112,12 @@ func newRules(list []*declarative.Customization, options []luakube.Option) (*rul
 	if err != nil {
 		return nil, &failure{err}
 	}
+	bundle := thirdparty.New(options...)
 	return &rules{customizations: customizations, Chain: interpreter.NewChain(
 		customizations,
-		// Webhooks and the bundled customizations belong here, in this order.
+		// Webhooks belong here.
+		bundle.Layer(),
+		bundle.Extra(),
 		builtin.Extra(),
 		builtin.Layer(),
 		builtin.Fallback(),

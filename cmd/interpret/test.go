@@ -1,6 +1,320 @@
 package main
 
-import "strings"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubeinterpret/interpret/declarative"
+	"github.com/kubeinterpret/interpret/interpreter/interpretertest"
+	"github.com/kubeinterpret/interpret/interpreter/v1alpha1"
+	"github.com/kubeinterpret/interpret/luakube"
+)
 
 // isCaseFile says whether a file of a directory holds cases rather than customizations.
-func isCaseFile(path string) bool { return strings.HasSuffix(path, "-test.yaml") }
+func isCaseFile(path string) bool {
+	return strings.HasSuffix(path, "-test.yaml") || strings.HasSuffix(path, "-test.yml")
+}
+
+// testdata is the name of a directory of cases whose customizations lie beside it.
+const testdata = "testdata"
+
+// testOptions are the flags of interpret test.
+type testOptions struct {
+	ruleFlags
+	update, verbose bool
+	run             string
+	output          string
+}
+
+func newTest(s *session) *cobra.Command {
+	o := &testOptions{}
+	cmd := &cobra.Command{
+		Use:   "test PATH...",
+		Short: "Run case files: objects, and the answers expected about them",
+		Long: `Run case files. Of a directory, and those below it, they are the files named *-test.yaml.
+
+A case is a YAML document with name, description, operation, the inputs desiredObj, observedObj, statusItems and
+inputReplicas as the operation takes them, and output, the expected results under the names that interpret prints;
+or, in the place of output, wantError with a part of the expected message. A file may hold several. A case that
+expects nothing fails.
+
+The customizations under test are those given with -f, else those in the case file's directory, else, for a
+directory named testdata, those beside it. Without any, the rules that are built in are tested.`,
+		Example: strings.TrimPrefix(`
+  # Run all cases below a directory.
+  interpret test customizations
+
+  # Run one, and accept its answer.
+  interpret test customizations --run 'Deployment/.*without status' --update
+
+  # Report to a CI system.
+  interpret test customizations -o junit > report.xml`, "\n"),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("name the case files, or directories with them")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.test(cmd.Context(), s, args) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	o.ruleFlags.add(flags)
+	flags.StringVar(&o.run, "run", "", "run only the cases whose file/name matches this regular expression")
+	flags.BoolVar(&o.update, "update", false, "rewrite the expectations of failed cases to what came out")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false, "list the cases that passed, too")
+	addOutput(cmd, &o.output, outputJSON, outputJUnit)
+	return cmd
+}
+
+// suite is a case file and what became of its cases.
+type suite struct {
+	file     string
+	data     []byte
+	rules    *rules
+	cases    []interpretertest.Case
+	outcomes []interpretertest.Outcome
+	// broken is why no rules could be made; every case fails with it.
+	broken error
+}
+
+func (o *testOptions) test(ctx context.Context, s *session, paths []string) error {
+	filter, err := regexp.Compile(o.run)
+	if err != nil {
+		return usage("--run: %w", err)
+	}
+	if err := s.claimStdin(filenameFlag, o.filenames...); err != nil {
+		return err
+	}
+	suites, unreadable := o.suites(ctx, s, paths, filter)
+	if len(suites) == 0 {
+		if unreadable == nil && o.run != "" {
+			unreadable = usage("--run %q: no case matches", o.run)
+		}
+		return unreadable
+	}
+	for i := range suites {
+		if err := suites[i].run(ctx); err != nil {
+			return err
+		}
+		if o.update {
+			if err := suites[i].update(ctx, s, filter); err != nil {
+				return err
+			}
+		}
+	}
+	report := newTestReport(s, suites)
+	switch o.output {
+	case outputJSON:
+		err = s.document(outputJSON, report)
+	case outputJUnit:
+		err = report.junit(s)
+	default:
+		report.print(s, o.verbose)
+	}
+	if report.Failed > 0 {
+		err = errors.Join(err, &failure{errTold})
+	}
+	return errors.Join(unreadable, err)
+}
+
+// suites reads the case files and the rules to test them with.
+func (o *testOptions) suites(ctx context.Context, s *session, paths []string, filter *regexp.Regexp) ([]*suite, error) {
+	options, err := o.engineOptions(s)
+	if err != nil {
+		return nil, err
+	}
+	var given []*declarative.Customization
+	if len(o.filenames) > 0 {
+		if given, err = o.customizations(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	files, err := caseFiles(paths)
+	if err != nil {
+		return nil, err
+	}
+	var suites []*suite
+	var errs []error
+	byDirectory := map[string]*suite{}
+	for _, file := range files {
+		data, err := readFile(ctx, file)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		cases, err := interpretertest.Parse(file, data)
+		errs = append(errs, err)
+		cases = slices.DeleteFunc(cases, func(c interpretertest.Case) bool { return !filter.MatchString(c.File + "/" + c.Name) })
+		if len(cases) == 0 {
+			continue
+		}
+		dir := filepath.Dir(file)
+		if len(o.filenames) > 0 {
+			dir = "" // The rules are the same for all.
+		}
+		with := byDirectory[dir]
+		if with == nil {
+			with = &suite{}
+			with.rules, with.broken = rulesFor(ctx, s, dir, given, options)
+			byDirectory[dir] = with
+		}
+		suites = append(suites, &suite{file: file, data: data, cases: cases, rules: with.rules, broken: with.broken})
+	}
+	return suites, errors.Join(errs...)
+}
+
+// caseFiles lists the case files, sorted and each once.
+func caseFiles(paths []string) ([]string, error) {
+	var files []string
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, plain(err)
+		}
+		if !info.IsDir() {
+			files = append(files, filepath.Clean(path))
+			continue
+		}
+		found := len(files)
+		err = filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && isCaseFile(file) {
+				files = append(files, filepath.Clean(file))
+			}
+			return err
+		})
+		if err != nil {
+			return nil, plain(err)
+		}
+		if len(files) == found {
+			return nil, fmt.Errorf("%s: no case files, which are named *-test.yaml, in the directory or below it", path)
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
+}
+
+// rulesFor makes the rules from customizations, or else from those in a directory.
+func rulesFor(ctx context.Context, s *session, dir string, given []*declarative.Customization, options []luakube.Option) (*rules, error) {
+	if dir != "" {
+		var err error
+		given, err = customizationsIn(ctx, s, dir)
+		if err == nil && len(given) == 0 && filepath.Base(dir) == testdata {
+			given, err = customizationsIn(ctx, s, filepath.Dir(dir))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return newRules(given, options)
+}
+
+// customizationsIn finds the customizations among a directory's files. What is something else is passed over.
+func customizationsIn(ctx context.Context, s *session, dir string) ([]*declarative.Customization, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, plain(err)
+	}
+	var list []*declarative.Customization
+	for _, e := range entries {
+		file := filepath.Join(dir, e.Name())
+		if e.IsDir() || !slices.Contains(extensions, filepath.Ext(file)) || isCaseFile(file) {
+			continue
+		}
+		data, err := readFile(ctx, file)
+		if err != nil {
+			return nil, err
+		}
+		var found []*declarative.Customization
+		docs := s.split(input{file, data})
+		for i := range docs {
+			parsed, err := declarative.FromDocument(&docs[i])
+			found = append(found, parsed...)
+			for _, e := range each(err) {
+				// A file that cannot be read may hold anything; it counts only if it seems to hold one of ours.
+				if !errors.Is(e, declarative.ErrOtherKind) && strings.Contains(docs[i].Text, v1alpha1.KindResourceInterpreterCustomization) {
+					return nil, e
+				}
+			}
+		}
+		nameByFile(file, found)
+		list = append(list, found...)
+	}
+	return list, nil
+}
+
+// run puts all cases to the rules.
+func (t *suite) run(ctx context.Context) error {
+	t.outcomes = nil
+	for _, c := range t.cases {
+		if t.broken != nil {
+			t.outcomes = append(t.outcomes, interpretertest.Outcome{Problem: "the customizations do not load", Err: t.broken})
+			continue
+		}
+		outcome := c.Run(ctx, t.rules)
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", c, interrupted(ctx))
+		}
+		t.outcomes = append(t.outcomes, outcome)
+	}
+	return nil
+}
+
+// update rewrites the file to what came out, and runs the cases again if that changed anything.
+func (t *suite) update(ctx context.Context, s *session, filter *regexp.Regexp) error {
+	if t.broken != nil {
+		return nil
+	}
+	data, err := interpretertest.Update(t.data, t.cases, t.outcomes)
+	if err != nil {
+		return err
+	}
+	if string(data) == string(t.data) {
+		return nil
+	}
+	if err := writeFile(t.file, data); err != nil {
+		return err
+	}
+	fmt.Fprintf(s.stderr, "updated %s\n", t.file)
+	cases, err := interpretertest.Parse(t.file, data)
+	if err != nil {
+		return err
+	}
+	t.data = data
+	t.cases = slices.DeleteFunc(cases, func(c interpretertest.Case) bool { return !filter.MatchString(c.File + "/" + c.Name) })
+	return t.run(ctx)
+}
+
+// writeFile replaces a file's content at once: whoever reads it, or a crash, finds the old or the new one.
+func writeFile(path string, data []byte) error {
+	// A link stays one; what it points at is replaced.
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return plain(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return plain(err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return plain(err)
+	}
+	// After the renaming there is nothing left to remove.
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), f.Close())
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return plain(os.Rename(f.Name(), path))
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeinterpret/interpret/interpreter"
+)
+
+// kindOptions are the flags of interpret kinds.
+type kindOptions struct {
+	ruleFlags
+	output string
+}
+
+func newKinds(s *session) *cobra.Command {
+	o := &kindOptions{}
+	cmd := &cobra.Command{
+		Use:   "kinds",
+		Short: "List the kinds that there are rules for, and which layer answers which operation",
+		Long: `List the kinds that there are rules for, and for each which layer answers which operation. Rules of
+customizations given with -f are listed too. Rules for patterns of kinds come last; they answer where no rule in a
+layer before theirs does.`,
+		Example: strings.TrimPrefix(`
+  interpret kinds
+  interpret kinds -f customization.yaml -o json`, "\n"),
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.list(cmd.Context(), s) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	o.ruleFlags.add(flags)
+	addOutput(cmd, &o.output, outputJSON, outputYAML)
+	return cmd
+}
+
+// kindsDocument lists kinds.
+type kindsDocument struct {
+	Kinds []kindRules `json:"kinds"`
+}
+
+// kindRules is a kind, or a pattern of kinds, and who answers about it.
+type kindRules struct {
+	APIVersion string        `json:"apiVersion"`
+	Kind       string        `json:"kind"`
+	Operations []kindAnswers `json:"operations"`
+}
+
+// kindAnswers are the rules that answer an operation: one, or more if labels decide or answers are joined.
+type kindAnswers struct {
+	Operation interpreter.Operation `json:"operation"`
+	Answers   []source              `json:"answers"`
+}
+
+func (o *kindOptions) list(ctx context.Context, s *session) error {
+	if err := s.claimStdin(filenameFlag, o.filenames...); err != nil {
+		return err
+	}
+	rules, err := o.load(ctx, s)
+	if err != nil {
+		return err
+	}
+	doc := kindsDocument{kindsOf(rules.Chain)}
+	if o.output != "" {
+		return s.document(o.output, doc)
+	}
+	table := newTable(s)
+	fmt.Fprintln(table, "KIND\tLAYER\tOPERATIONS")
+	for _, k := range doc.Kinds {
+		for _, layer := range rules.Layers() {
+			if names := k.operations(layer.Name()); len(names) > 0 {
+				fmt.Fprintf(table, "%s %s\t%s\t%s\n", k.APIVersion, k.Kind, layer.Name(), strings.Join(names, ", "))
+			}
+		}
+	}
+	return table.Flush()
+}
+
+// operations lists what a layer answers.
+func (k *kindRules) operations(layer string) []string {
+	var names []string
+	for _, op := range k.Operations {
+		if slices.ContainsFunc(op.Answers, func(a source) bool { return a.Layer == layer }) {
+			names = append(names, string(op.Operation))
+		}
+	}
+	return names
+}
+
+// isPattern says whether a kind stands for several.
+func isPattern(k schema.GroupVersionKind) bool {
+	return strings.Contains(k.Group+k.Version+k.Kind, "*")
+}
+
+// kindsOf lists the kinds that any layer names, sorted, and then the patterns.
+func kindsOf(chain *interpreter.Chain) []kindRules {
+	exact, patterns := map[schema.GroupVersionKind]bool{}, map[schema.GroupVersionKind]map[interpreter.Operation][]source{}
+	groupKinds := map[schema.GroupKind]bool{}
+	for _, layer := range chain.Layers() {
+		lister, ok := layer.(interpreter.Lister)
+		if !ok {
+			continue
+		}
+		for _, e := range lister.Entries() {
+			if !isPattern(e.Kind) {
+				exact[e.Kind] = true
+				groupKinds[e.Kind.GroupKind()] = true
+				continue
+			}
+			if patterns[e.Kind] == nil {
+				patterns[e.Kind] = map[interpreter.Operation][]source{}
+			}
+			if len(patterns[e.Kind][e.Operation]) == 0 {
+				patterns[e.Kind][e.Operation] = []source{{layer.Name(), e.Rule}}
+			}
+		}
+	}
+	var list []kindRules
+	for _, kind := range slices.SortedFunc(maps.Keys(exact), compareKinds) {
+		list = append(list, newKindRules(kind, func(op interpreter.Operation) []source { return answering(chain, kind, op) }))
+	}
+	for _, kind := range slices.SortedFunc(maps.Keys(patterns), compareKinds) {
+		// A rule for every version of a kind has been told with the versions that there are.
+		if kind.Version == "*" && groupKinds[kind.GroupKind()] {
+			continue
+		}
+		list = append(list, newKindRules(kind, func(op interpreter.Operation) []source { return patterns[kind][op] }))
+	}
+	return list
+}
+
+func newKindRules(kind schema.GroupVersionKind, answers func(interpreter.Operation) []source) kindRules {
+	k := kindRules{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}
+	for _, op := range interpreter.Operations() {
+		if found := answers(op); len(found) > 0 {
+			k.Operations = append(k.Operations, kindAnswers{op, found})
+		}
+	}
+	return k
+}
+
+// answering lists the rules that may be the first to answer: up to the first one that wants no labels, and
+// for joined answers the rest of its layer.
+func answering(chain *interpreter.Chain, kind schema.GroupVersionKind, op interpreter.Operation) []source {
+	contract, _ := interpreter.ContractOf(op)
+	var found []source
+	for _, layer := range chain.Layers() {
+		decided := false
+		for _, rule := range layer.Rules(kind, op) {
+			found = append(found, source{layer.Name(), rule.Name})
+			decided = decided || rule.Selector == nil
+			if decided && !contract.Union {
+				break
+			}
+		}
+		if decided {
+			break
+		}
+	}
+	return found
+}
+
+func compareKinds(a, b schema.GroupVersionKind) int {
+	return strings.Compare(a.Group+"/"+a.Kind+"/"+a.Version, b.Group+"/"+b.Kind+"/"+b.Version)
+}
