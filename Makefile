@@ -43,8 +43,9 @@ build: ## build bin/interpret
 	@$(GO) build -ldflags '$(LDFLAGS)' -o bin/interpret ./cmd/interpret
 
 .PHONY: generate
-generate: ## write the generated files: deep copies and CRD manifests
+generate: ## write the generated files: deep copies, CRD manifests, the Lua reference
 	@mkdir -p $(OUT)/$(API)/crds
+	$(GO) run ./docs/gen $(OUT)/docs
 	$(TOOL) controller-gen object crd paths=./$(API) output:object:dir=$(OUT)/$(API) output:crd:dir=$(OUT)/$(API)/crds
 
 .PHONY: generate-check

@@ -122,7 +122,7 @@ var (
 	outStatus       = Output{Name: "status", Noun: "status", Optional: true, In: func(r *Result) any { return &r.Status }, Of: func(r *Result) any { return r.Status }}
 	outHealthy      = Output{Name: "healthy", Noun: "healthy", Optional: true, In: func(r *Result) any { return &r.Health }, Of: func(r *Result) any { return r.Health.IsHealthy() }}
 	outMessage      = Output{Name: "message", Noun: "message", Optional: true, In: func(r *Result) any { return (*healthDetail)(&r.Health) }, Of: healthTable}
-	outDependencies = Output{Name: "dependencies", Noun: "dependencies", Optional: true, In: func(r *Result) any { return &r.Dependencies }, Of: func(r *Result) any { return r.Dependencies }}
+	outDependencies = Output{Name: "dependencies", Noun: "dependencies", In: func(r *Result) any { return &r.Dependencies }, Of: func(r *Result) any { return r.Dependencies }}
 )
 
 // In the order in which people meet the operations, which is also that of the command's help and of --check.
@@ -164,7 +164,7 @@ var contracts = []Contract{
 		In:      []Input{inReported}, Out: []Output{outHealthy, outMessage}, checkResult: checkHealth},
 	{Operation: InterpretDependency, Rule: "dependencyInterpretation", Function: "GetDependencies",
 		Summary: "the other objects that this one needs to run",
-		None:    "nil and an empty table both mean no dependencies; an empty table inside the list is skipped",
+		None:    "an empty table means no dependencies, an empty table inside the list is skipped; nil is an error, since a forgotten return must not look like no dependencies",
 		Script:  func(r *v1alpha1.CustomizationRules) *v1alpha1.LuaRule { return r.DependencyInterpretation },
 		In:      []Input{inObject}, Out: []Output{outDependencies}, Union: true, checkResult: checkDependencies},
 	{Operation: Prune, Rule: "pruning", Function: "Prune",

@@ -20,7 +20,11 @@ const (
 // once; a Pod is a template too. Optional references are included: where the object exists, the pod uses it.
 //
 // Generic ephemeral volumes give none, since their claims are made along with the pod. The ServiceAccount
-// "default" gives none either: every namespace has one.
+// "default" gives none either: every namespace has one. Neither do priority and runtime classes, which belong
+// to the cluster, nor resource claims.
+//
+// The namespace is written into the references as it is, empty included. No two references are equal, and
+// the order depends on the references alone, so two answers can be compared as they are.
 func Dependencies(template map[string]any, namespace string) ([]interpreter.DependentObjectReference, error) {
 	spec, err := object(template, "spec")
 	if spec == nil || err != nil {
@@ -36,11 +40,14 @@ func Dependencies(template map[string]any, namespace string) ([]interpreter.Depe
 	return slices.Compact(c.found), nil
 }
 
+// collector gathers references as it walks through a pod spec. What it passes on the way costs nothing: an
+// environment of plain values allocates not a byte.
 type collector struct {
 	namespace string
 	found     []interpreter.DependentObjectReference
 }
 
+// pod walks through all of a pod spec that can refer to something.
 func (c *collector) pod(spec map[string]any) error {
 	account, err := text(spec, "serviceAccountName")
 	if err != nil {
@@ -66,6 +73,7 @@ func (c *collector) pod(spec map[string]any) error {
 	return c.volumes(spec)
 }
 
+// pullSecrets adds the credentials for registries. An entry without a name refers to nothing.
 func (c *collector) pullSecrets(spec map[string]any) error {
 	const field = "imagePullSecrets"
 	l, err := list(spec, field)
@@ -84,6 +92,8 @@ func (c *collector) pullSecrets(spec map[string]any) error {
 	return nil
 }
 
+// containers walks through one of the three lists of containers. Ephemeral ones are in it although templates
+// cannot have them: a Pod can.
 func (c *collector) containers(spec map[string]any, field string) error {
 	l, err := list(spec, field)
 	if err != nil {
@@ -103,6 +113,7 @@ func (c *collector) containers(spec map[string]any, field string) error {
 	return nil
 }
 
+// container adds what the environment is made of: whole objects (envFrom) and single keys (env).
 func (c *collector) container(m map[string]any) error {
 	from, err := list(m, "envFrom")
 	if err != nil {
@@ -141,7 +152,8 @@ func (c *collector) container(m map[string]any) error {
 }
 
 // volumeSources are the volume sources that refer to an object by name, where they do: in a field of the
-// source, or in one of an object inside the source.
+// source, or in one of an object inside the source. Projected volumes, which have sources of their own, and
+// sources that name nothing in the namespace are not among them (API reference: Volume).
 var volumeSources = []struct{ source, ref, name, kind string }{
 	{source: "configMap", name: "name", kind: configMap},
 	{source: "secret", name: "secretName", kind: secret},
@@ -157,6 +169,8 @@ var volumeSources = []struct{ source, ref, name, kind string }{
 	{source: "storageos", ref: "secretRef", name: "name", kind: secret},
 }
 
+// volumes walks through the volumes of the pod. Which containers mount them does not matter: the kubelet
+// mounts all before any container starts.
 func (c *collector) volumes(spec map[string]any) error {
 	const field = "volumes"
 	l, err := list(spec, field)
@@ -177,6 +191,8 @@ func (c *collector) volumes(spec map[string]any) error {
 	return nil
 }
 
+// volume adds what all sources of a volume refer to. The API allows one source, but a template that has not
+// been through an API server may have several, and which of them survives is not known here.
 func (c *collector) volume(m map[string]any) error {
 	for i := range volumeSources {
 		s := &volumeSources[i]
@@ -248,6 +264,7 @@ func (c *collector) named(kind string, m map[string]any, field string) error {
 	return nil
 }
 
+// add adds a reference unless the name is empty. Repeats are joined at the end, once, by sorting.
 func (c *collector) add(kind, name string) {
 	if name != "" {
 		c.found = append(c.found, interpreter.DependentObjectReference{

@@ -19,6 +19,8 @@ type FieldError struct {
 // Error names the field first.
 func (e *FieldError) Error() string { return e.Path + ": " + e.Problem }
 
+// fault makes an error about one field, without the path that leads to the object that holds it. The callers
+// add that on the way up, so that reading a template builds no paths unless something is wrong.
 func fault(path, format string, args ...any) error {
 	return &FieldError{path, fmt.Sprintf(format, args...)}
 }
@@ -35,11 +37,14 @@ func within(name string, err error) error {
 	return err
 }
 
+// withinIndex is within for an element of a list.
 func withinIndex(name string, i int, err error) error {
 	return within(name+"["+strconv.Itoa(i)+"]", err)
 }
 
-// object is the object in a field, nil if there is none.
+// object is the object in a field, nil if there is none or it is null. A nil object may be read like an empty
+// one, so an absent parent needs no test of its own. It belongs to the template, as a list does: both are for
+// reading.
 func object(m map[string]any, name string) (map[string]any, error) {
 	switch v := m[name].(type) {
 	case nil:
@@ -87,7 +92,8 @@ func text(m map[string]any, name string) (string, error) {
 	}
 }
 
-// integer is the whole number in a field, nil if there is none.
+// integer is the whole number in a field, nil if there is none. JSON does not tell 3 from 3.0, so neither does
+// this; 3.5 is an error rather than 3.
 func integer(m map[string]any, name string) (*int64, error) {
 	switch v := m[name].(type) {
 	case nil:
@@ -104,7 +110,7 @@ func integer(m map[string]any, name string) (*int64, error) {
 	return nil, fault(name, "must be a whole number, got %s", describe(m[name]))
 }
 
-// texts is the list of texts in a field, nil if there is none.
+// texts is a copy of the list of texts in a field, nil if there is none. A null in it is an empty text.
 func texts(m map[string]any, name string) ([]string, error) {
 	l, err := list(m, name)
 	if l == nil || err != nil {
@@ -121,7 +127,8 @@ func texts(m map[string]any, name string) ([]string, error) {
 	return out, nil
 }
 
-// textMap is the map of texts in a field, nil if there is none.
+// textMap is a copy of the map of texts in a field, nil if there is none. Empty is not nil: some maps mean
+// something by being there.
 func textMap(m map[string]any, name string) (map[string]string, error) {
 	o, err := object(m, name)
 	if o == nil || err != nil {
@@ -136,7 +143,8 @@ func textMap(m map[string]any, name string) (map[string]string, error) {
 	return out, nil
 }
 
-// describe names a value in a message without printing the whole of it.
+// describe names a value in a message without printing the whole of it: values may be megabytes, and some are
+// secret.
 func describe(v any) string {
 	switch v := v.(type) {
 	case map[string]any:

@@ -46,6 +46,7 @@ func ForComponent(r *interpreter.ReplicaRequirements) *v1alpha1.ComponentReplica
 	}
 }
 
+// requirementsOf reads what counts of a pod spec. Its result is never nil, but all its parts may be empty.
 func requirementsOf(spec map[string]any) (*interpreter.ReplicaRequirements, error) {
 	class, err := text(spec, "priorityClassName")
 	if err != nil {
@@ -63,6 +64,10 @@ func requirementsOf(spec map[string]any) (*interpreter.ReplicaRequirements, erro
 }
 
 // requests is the sum of what the pod requests, nil if that is nothing.
+//
+// The sum itself is not computed here: a typed pod is made of the fields that count and handed to the code
+// that the scheduler uses too. Every resource name counts, whether this package has heard of it or not, and
+// nothing is rounded.
 func requests(spec map[string]any) (corev1.ResourceList, error) {
 	pod := &corev1.Pod{}
 	var err error
@@ -90,7 +95,9 @@ func requests(spec map[string]any) (corev1.ResourceList, error) {
 	return sum, nil
 }
 
-// containers are the containers in a field, each with no more than its part in the sum.
+// containers are the containers in a field, each with no more than its part in the sum: its requests, filled
+// up with its limits, and whether it is a sidecar. In spec.containers a restart policy means something else
+// and the sum does not look at it, but it is read all the same, for one rule on both lists.
 func containers(spec map[string]any, field string) ([]corev1.Container, error) {
 	l, err := list(spec, field)
 	if len(l) == 0 || err != nil {
@@ -153,6 +160,7 @@ func podLevel(spec map[string]any, pod *corev1.Pod) (*corev1.ResourceRequirement
 	return &corev1.ResourceRequirements{Requests: request}, nil
 }
 
+// requestsAndLimits are those of a container or a pod; nil where there are none. Both maps are new.
 func requestsAndLimits(owner map[string]any) (request, limits corev1.ResourceList, err error) {
 	r, err := object(owner, "resources")
 	if r == nil || err != nil {
@@ -167,7 +175,8 @@ func requestsAndLimits(owner map[string]any) (request, limits corev1.ResourceLis
 	return request, limits, nil
 }
 
-// resources are the quantities in a field, nil if there are none.
+// resources are the quantities in a field, nil if there are none. A null quantity is a missing one, not zero:
+// a limit may take its place.
 func resources(m map[string]any, field string) (corev1.ResourceList, error) {
 	o, err := object(m, field)
 	if len(o) == 0 || err != nil {
@@ -222,7 +231,9 @@ func Quantity(v any) (resource.Quantity, error) {
 	return resource.Quantity{}, fmt.Errorf("must be a quantity such as 500m or 64Mi, got %s", describe(v))
 }
 
-// nodeClaim says which nodes will do. Preferences do not count, and neither do other pods.
+// nodeClaim says which nodes will do, and is nil if any will. Preferences do not count, and neither does where
+// other pods are: neither can be told from the node. An empty node selector makes a claim, as it does for
+// Karmada, empty tolerations do not.
 func nodeClaim(spec map[string]any) (*v1alpha1.NodeClaim, error) {
 	selector, err := textMap(spec, "nodeSelector")
 	if err != nil {
@@ -242,6 +253,7 @@ func nodeClaim(spec map[string]any) (*v1alpha1.NodeClaim, error) {
 	return &v1alpha1.NodeClaim{HardNodeAffinity: affinity, NodeSelector: selector, Tolerations: tolerated}, nil
 }
 
+// tolerations are copied as they are: which taints a toleration matches is up to whoever schedules.
 func tolerations(spec map[string]any) ([]corev1.Toleration, error) {
 	const field = "tolerations"
 	l, err := list(spec, field)
@@ -307,6 +319,8 @@ func requiredAffinity(spec map[string]any) (*corev1.NodeSelector, error) {
 	return &corev1.NodeSelector{NodeSelectorTerms: terms}, nil
 }
 
+// nodeSelectorTerms are alternatives; a node must match one. No terms at all match no node, so a selector
+// without any is kept rather than dropped.
 func nodeSelectorTerms(required map[string]any) ([]corev1.NodeSelectorTerm, error) {
 	const field = "nodeSelectorTerms"
 	l, err := list(required, field)
@@ -329,6 +343,8 @@ func nodeSelectorTerms(required map[string]any) ([]corev1.NodeSelectorTerm, erro
 	return terms, nil
 }
 
+// nodeSelectorRequirements must all hold. Operators are not checked: the scheduler of the member cluster may
+// know one that this package does not.
 func nodeSelectorRequirements(term map[string]any, field string) ([]corev1.NodeSelectorRequirement, error) {
 	l, err := list(term, field)
 	if l == nil || err != nil {
