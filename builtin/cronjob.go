@@ -9,6 +9,8 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// There is no ReviseReplica: a schedule cannot be divided between clusters. Nor is there InterpretReplica, as
+// most of the time nothing runs at all.
 var cronJob = kind{
 	gvk: batchv1.SchemeGroupVersion.WithKind("CronJob"),
 	rules: rules{
@@ -61,7 +63,8 @@ func aggregateCronJob(obj *unstructured.Unstructured, items []interpreter.Aggreg
 	return putStatus(obj, status)
 }
 
-// appendObjects appends the objects of a list in a member's status.
+// appendObjects appends the objects of a list in a member's status, decoded as they are: fields that are newer
+// than this package are kept.
 func appendObjects(list []any, member raw, path ...string) ([]any, error) {
 	err := member.each(func(item raw) error {
 		v, err := item.value()
@@ -71,6 +74,7 @@ func appendObjects(list []any, member raw, path ...string) ([]any, error) {
 	return list, err
 }
 
+// setList writes a list, and removes it if it is empty: as the API's own types write it.
 func setList(obj map[string]any, name string, list []any) {
 	if len(list) == 0 {
 		delete(obj, name)

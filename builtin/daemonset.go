@@ -7,6 +7,7 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// There is no InterpretReplica and no ReviseReplica: the number of pods cannot be asked for or divided.
 var daemonSet = kind{
 	gvk: appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
 	rules: rules{
@@ -29,6 +30,8 @@ var daemonSetCounters = counters{
 	optional: []string{"updatedNumberScheduled", "numberAvailable", "numberUnavailable"},
 }
 
+// daemonSetHealth takes what is wanted from the status: only the controller knows the nodes. No nodes at all,
+// once the controller has said so, are healthy.
 func daemonSetHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 	if seen, err := observed(obj.Object); err != nil || !seen {
 		return notObserved, err

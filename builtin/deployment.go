@@ -8,6 +8,7 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// The fields are those of the API reference, DeploymentStatus and DeploymentSpec.
 var deployment = kind{
 	gvk: appsv1.SchemeGroupVersion.WithKind("Deployment"),
 	rules: rules{
@@ -70,7 +71,8 @@ func deploymentHealth(obj *unstructured.Unstructured) (interpreter.Health, error
 	return failedBy(health, obj.Object, string(appsv1.DeploymentProgressing), string(corev1.ConditionFalse))
 }
 
-// pruneDeployment takes away what the deployment controller notes about its ReplicaSets.
+// pruneDeployment takes away what the deployment controller notes about its ReplicaSets. The control plane's
+// counts its own rollouts; a member's counts others, and would go back to a revision that is not there.
 func pruneDeployment(obj map[string]any) error {
 	remove(obj, "metadata", "annotations", "deployment.kubernetes.io/revision")
 	remove(obj, "metadata", "annotations", "deployment.kubernetes.io/revision-history")

@@ -35,7 +35,8 @@ var running = workload{
 }
 
 // parallelism is how many pods a job spec runs at a time: as many as it says, 1 by default, and never more
-// than must complete.
+// than must complete. How many have completed already does not count, nor does suspension: the answer is about
+// the spec, so that it does not change while the Job runs.
 func parallelism(obj map[string]any, spec ...string) (int32, error) {
 	n, err := countAt(obj, 1, append(slices.Clone(spec), "parallelism")...)
 	if err != nil {
@@ -52,12 +53,15 @@ var (
 	generatedLabels = append(slices.Clone(generatedUIDs), "job-name", batchv1.JobNameLabel)
 )
 
+// Where the generated labels are.
 var (
 	selectorLabels = []string{"spec", "selector", "matchLabels"}
 	templateLabels = []string{"spec", "template", "metadata", "labels"}
 )
 
-// retainGenerated keeps the selector and the pod labels, which are generated in the member and immutable.
+// retainGenerated keeps the selector and the pod labels, which are generated in the member and immutable. They
+// are taken as a whole: a label that the template adds later is refused by the member's API server, too.
+// Expressions in the selector are never generated and stay the template's.
 func retainGenerated(desired, observed *unstructured.Unstructured) error {
 	for _, path := range [][]string{selectorLabels, templateLabels} {
 		labels, err := mapAt(observed.Object, path...)
@@ -96,9 +100,13 @@ func pruneJob(obj map[string]any) error {
 	return nil
 }
 
+// jobCounters leave out ready and terminating, which the template could not keep: an API server bounds them by
+// active, and a finished Job must not have any.
 var jobCounters = counters{optional: []string{"active", "succeeded", "failed"}}
 
-// reflectJob leaves out what only the controller in the member needs: uncounted pods and indexes.
+// reflectJob leaves out what only the controller in the member needs: uncounted pods and indexes, which mean
+// nothing beside those of another cluster. An empty status is reported as such, since it says that the
+// controller has not begun. Conditions are whole, for whoever reads the single clusters.
 func reflectJob(obj *unstructured.Unstructured) (any, error) {
 	if status, err := mapAt(obj.Object, "status"); status == nil || err != nil {
 		return nil, err
@@ -122,7 +130,9 @@ func reflectJob(obj *unstructured.Unstructured) (any, error) {
 	return clone(status), nil
 }
 
-// jobHealth tells how the Job itself fares. A failure of some pods is part of the Job's life.
+// jobHealth tells how the Job itself fares. A failure of some pods is part of the Job's life. FailureTarget is a
+// failure already: the decision has been made, only pods are still ending. What has ended stays what it is
+// when somebody suspends it afterwards.
 func jobHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 	for _, bad := range []batchv1.JobConditionType{batchv1.JobFailed, batchv1.JobFailureTarget} {
 		c, err := conditionAt(obj.Object, string(bad))

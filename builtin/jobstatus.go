@@ -17,10 +17,12 @@ import (
 // one has a completion time, and finished pods are never taken back. A status that breaks one of these is
 // refused as a whole, and the template would never learn of its end.
 
-// clock tells the time.
+// clock tells the time of a new condition. Conditions that the template has keep theirs, so folding the same
+// items again changes nothing.
 type clock func() time.Time
 
-// jobEnd is what the members' Jobs have come to.
+// jobEnd is what the members' Jobs have come to. Members counts all items, reported those with a status,
+// started those with a start time.
 type jobEnd struct {
 	members, reported, complete int
 	failed                      []string
@@ -28,6 +30,7 @@ type jobEnd struct {
 	start, completion           time.Time
 }
 
+// add takes in one member's status.
 func (e *jobEnd) add(cluster string, member raw) error {
 	verdict, err := jobVerdict(member)
 	if err != nil {
@@ -53,7 +56,9 @@ func (e *jobEnd) add(cluster string, member raw) error {
 	return err
 }
 
-// jobVerdict is the condition that says how a member's Job has ended, empty while it runs.
+// jobVerdict is the condition that says how a member's Job has ended, empty while it runs. FailureTarget and
+// SuccessCriteriaMet are not verdicts yet: pods may still be counted. No Job has two verdicts; if one seems to,
+// the first counts.
 func jobVerdict(member raw) (verdict batchv1.JobConditionType, err error) {
 	err = member.each(func(c raw) error {
 		isTrue, err := c.is(string(corev1.ConditionTrue), "status")
@@ -110,7 +115,8 @@ func (now clock) aggregateJob(obj *unstructured.Unstructured, items []interprete
 	return putStatus(obj, status)
 }
 
-// ending is how far a Job is from its end: the conditions that are True, nil if they are not, and the times.
+// ending is how far a Job is from its end: the conditions that are True, nil if they are not, and the times,
+// zero if they are not set. Other conditions, and those that are False, are not kept.
 type ending struct {
 	failureTarget, failed, successCriteriaMet, complete map[string]any
 	start, completion                                   time.Time
@@ -118,6 +124,8 @@ type ending struct {
 
 func (e ending) finished() bool { return e.failed != nil || e.complete != nil }
 
+// conditions are in the order in which Karmada lists them. That of the failure has none there; it is in the
+// order of its coming.
 func (e ending) conditions() (list []any) {
 	for _, c := range []map[string]any{e.failureTarget, e.failed, e.complete, e.successCriteriaMet} {
 		if c != nil {
@@ -159,7 +167,11 @@ func endingOf(obj map[string]any) (e ending, err error) {
 	return e, err
 }
 
-// ending goes as far towards the end as the members have come and an API server will go along.
+// ending goes as far towards the end as the members have come and an API server will go along. It never goes
+// back: a Job that is about to fail fails, even if the members that failed have left.
+//
+// The start is set once all members have one, so that it does not move as more of them start, and stays what
+// it is, since an API server refuses another. The completion time waits for Complete for the same reason.
 func (now clock) ending(e ending, members jobEnd, active bool) ending {
 	completion := e.completion
 	e.completion = time.Time{}
@@ -205,6 +217,7 @@ func (now clock) ending(e ending, members jobEnd, active bool) ending {
 	return e
 }
 
+// condition makes a condition that has just become True.
 func (now clock) condition(typ batchv1.JobConditionType, reason, message string) map[string]any {
 	at := now().UTC().Format(time.RFC3339)
 	return map[string]any{

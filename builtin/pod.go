@@ -28,10 +28,15 @@ var pod = kind{
 // bare is a Pod that nothing scales.
 var bare = workload{replicas: one}
 
+// containerLists are the containers that a template can have; ephemeral ones are added to running pods only.
 var containerLists = []string{"containers", "initContainers"}
 
 // retainAssigned keeps what the member assigns to every pod: the node, the service account, and the volumes
-// and mounts that bring the account's token. What the member has not assigned, the template does not either.
+// and mounts that bring the account's token. What the member has not assigned, the template does not either:
+// these fields are the member's alone.
+//
+// Containers that the member has injected are not taken over, and neither are tolerations: admission adds the
+// usual ones to every update again. Where that is not enough, retainImmutable is.
 func retainAssigned(desired, observed *unstructured.Unstructured) error {
 	for _, name := range []string{"nodeName", "serviceAccountName"} {
 		if err := replace(textAt, desired.Object, observed.Object, "spec", name); err != nil {
@@ -94,6 +99,7 @@ func eachPair(one, other map[string]any, fn func(one, other map[string]any) erro
 // retainImmutable keeps all of the spec that an API server does not let anybody change, which is nearly all of
 // it: images, the deadline and further tolerations get through (https://kubernetes.io/docs/concepts/workloads/pods/#pod-update-and-replacement).
 // What the member's admission has defaulted, injected or assigned thus never stands in the way of an update.
+// The price is that a forbidden change in the template has no effect instead of failing in every sync.
 func retainImmutable(desired, observed *unstructured.Unstructured) error {
 	theirs, err := mapAt(observed.Object, "spec")
 	if err != nil {
@@ -160,13 +166,14 @@ func addTolerations(kept, desired map[string]any) error {
 	return set(kept, have, path...)
 }
 
-// toleration is what makes two tolerations the same.
+// toleration is what makes two tolerations the same, with the operator that an API server fills in.
 type toleration struct {
 	key, operator, value, effect string
 	seconds                      int64
 	bounded                      bool
 }
 
+// tolerationOf reads a toleration. A bound of zero seconds is not the same as no bound.
 func tolerationOf(m map[string]any) (t toleration, err error) {
 	if t.key, err = textAt(m, "key"); err != nil {
 		return t, err
@@ -252,6 +259,7 @@ func aggregatePod(obj *unstructured.Unstructured, items []interpreter.Aggregated
 }
 
 // podHealth asks whether the pod does its work: a failed one does not, though nothing more will come of it.
+// Whether a container that has ended may be started again is the kubelet's business, and shows in the phase.
 func podHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 	phase, err := textAt(obj.Object, "status", "phase")
 	if err != nil {

@@ -23,12 +23,15 @@ var replicaSet = kind{
 	},
 }
 
+// replicaSetCounters leave out fullyLabeledReplicas: it tells whether the pods' labels follow the template's,
+// which only the controller in the member acts on. What the template has there stays.
 var replicaSetCounters = counters{
 	always:   []string{"replicas"},
 	optional: []string{"readyReplicas", "availableReplicas"},
 }
 
-// replicaSetHealth knows no updates: a ReplicaSet never replaces a pod because its template changed.
+// replicaSetHealth knows no updates: a ReplicaSet never replaces a pod because its template changed, so all
+// that is wanted counts as updated.
 func replicaSetHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 	if seen, err := observed(obj.Object); err != nil || !seen {
 		return notObserved, err

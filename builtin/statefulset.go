@@ -27,11 +27,14 @@ var statefulSet = kind{
 	},
 }
 
+// statefulSetCounters leave out the revisions, which are hashes that differ between clusters.
 var statefulSetCounters = counters{
 	always:   []string{"replicas", "availableReplicas"},
 	optional: []string{"readyReplicas", "currentReplicas", "updatedReplicas"},
 }
 
+// statefulSetHealth wants every pod updated. A rollout that is held back by a partition, or waits for somebody
+// to delete pods (OnDelete), is not done: part of what runs is not what the object says.
 func statefulSetHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 	if seen, err := observed(obj.Object); err != nil || !seen {
 		return notObserved, err
@@ -40,7 +43,8 @@ func statefulSetHealth(obj *unstructured.Unstructured) (interpreter.Health, erro
 	return r.health(), err
 }
 
-// statefulSetDependencies adds the headless Service that gives the pods their names.
+// statefulSetDependencies adds the headless Service that gives the pods their names. It is extra because a
+// Service that travels along unasked may take an address or a name that a member uses for something else.
 func statefulSetDependencies(obj *unstructured.Unstructured) ([]interpreter.DependentObjectReference, error) {
 	list, err := statefulSetPodDependencies(obj)
 	if err != nil {
@@ -54,7 +58,8 @@ func statefulSetDependencies(obj *unstructured.Unstructured) ([]interpreter.Depe
 }
 
 // statefulSetPodDependencies are those of the pods as the controller makes them: a volume named like a claim
-// template is replaced by the claim that is made for the pod.
+// template is replaced by the claim that is made for the pod, whatever it was before. The name of the claim
+// in such a volume does not matter, and claims of other volumes are claims like any.
 func statefulSetPodDependencies(obj *unstructured.Unstructured) ([]interpreter.DependentObjectReference, error) {
 	var replaced []string
 	err := eachAt(obj.Object, func(claim map[string]any) error {
@@ -74,7 +79,8 @@ func statefulSetPodDependencies(obj *unstructured.Unstructured) ([]interpreter.D
 }
 
 // withoutVolumes is an object with its pod template's volumes of the given names blanked out. All else is
-// shared with the one given.
+// shared with the one given. Blanked out rather than removed, so that the places of the others, which errors
+// name, stay the same.
 func withoutVolumes(obj *unstructured.Unstructured, names []string) (*unstructured.Unstructured, error) {
 	path := []string{"spec", "template", "spec", "volumes"}
 	volumes, err := listAt(obj.Object, path...)

@@ -27,6 +27,7 @@ func momentAt(obj map[string]any, path ...string) (time.Time, error) {
 	return parseMoment(s, path)
 }
 
+// parseMoment reads a time as the API's metav1.Time does: RFC 3339, with or without a fraction of a second.
 func parseMoment(s string, path []string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
@@ -47,6 +48,7 @@ func setMoment(obj map[string]any, name string, t time.Time) {
 	obj[name] = t.UTC().Format(time.RFC3339)
 }
 
+// latest is the later of two times. The zero time is before all others, so it stands for "none yet".
 func latest(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
@@ -71,6 +73,7 @@ func byCluster(items []interpreter.AggregatedStatusItem) []interpreter.Aggregate
 	return slices.SortedFunc(slices.Values(items), compareItems)
 }
 
+// compareItems orders items of one cluster, which should not be, by what they report.
 func compareItems(a, b interpreter.AggregatedStatusItem) int {
 	order := cmp.Compare(a.ClusterName, b.ClusterName)
 	if order == 0 && a.Status != nil && b.Status != nil {

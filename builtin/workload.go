@@ -18,7 +18,8 @@ type workload struct {
 	replicas func(obj map[string]any) (int32, error)
 }
 
-// scaled is a workload of the common shape: a number of replicas and their template.
+// scaled is a workload of the common shape: a number of replicas and their template. Deployment, ReplicaSet and
+// StatefulSet have it.
 var scaled = workload{template: []string{"spec", "template"}, replicas: replicasOf}
 
 // one is the number of pods where the object has no say in it.
@@ -27,7 +28,8 @@ func one(map[string]any) (int32, error) { return 1, nil }
 // replicasOf is spec.replicas, which the API server defaults to 1.
 func replicasOf(obj map[string]any) (int32, error) { return countAt(obj, 1, "spec", "replicas") }
 
-// countAt is a number of things, which cannot be negative.
+// countAt is a number of things, which cannot be negative. Missing stands for null too, as an API server fills
+// in its default for both. What does not fit in 32 bits is an error: cut off, it would be another number.
 func countAt(obj map[string]any, missing int32, path ...string) (int32, error) {
 	n, found, err := int32At(obj, path...)
 	switch {
@@ -116,7 +118,9 @@ type rollout struct {
 	wanted, updated, available int32
 }
 
-// health is healthy when all that is wanted is updated and what is updated is available.
+// health is healthy when all that is wanted is updated and what is updated is available. More than is wanted
+// is healthy too, since a surge is part of every rollout. All else may pass and is Progressing; the kinds
+// whose controllers say when it will not look at their conditions.
 func (r rollout) health() interpreter.Health {
 	switch {
 	case r.updated < r.wanted:
@@ -139,7 +143,9 @@ func rolloutOf(obj map[string]any) (r rollout, err error) {
 	return r, err
 }
 
-// failedBy replaces a health that is not good by what a condition has to say, if it has the given status.
+// failedBy replaces a health that is not good by what a condition has to say, if it has the given status. A
+// health that is good stays: conditions lag behind counters, and a condition from an earlier trouble may
+// outlast it.
 func failedBy(health interpreter.Health, obj map[string]any, conditionType, status string) (interpreter.Health, error) {
 	if health.IsHealthy() {
 		return health, nil
