@@ -92,9 +92,42 @@ function rules.requirements(object, template)
   return requirements
 end
 
+-- scaled is GetReplicas of what has spec.replicas and a pod template.
+function rules.scaled(object, template)
+  local replicas = rules.int(object, "spec.replicas") or rules.fail("spec.replicas is required")
+  return replicas, rules.requirements(object, template)
+end
+
+-- revise is ReviseReplica of a field of the spec, which is made if it is not there.
+function rules.revise(object, field, replicas)
+  rules.int(object, "spec." .. field)
+  rules.required(object, "spec")[field] = replicas
+  return object
+end
+
 -- componentRequirements are those of a component, nil where it needs nothing.
 function rules.componentRequirements(template)
   return template and kube.accuratePodRequirements(template)
+end
+
+-- quantity is a quantity as text; some kinds have numbers in the place of one.
+function rules.quantity(v)
+  return type(v) == "number" and tostring(v) or v
+end
+
+-- javaUnits are sizes as the JVM's projects write them, in any letter case: 2g is 2 GiB.
+local javaUnits = {
+  [""] = "", b = "", bytes = "", k = "Ki", kb = "Ki", m = "Mi", mb = "Mi", g = "Gi", gb = "Gi", t = "Ti", tb = "Ti",
+  p = "Pi", pb = "Pi",
+}
+
+-- javaSize turns such a size into a quantity. A bare number is in the given unit, bytes if none is given. What is
+-- written as a quantity with a binary unit stays one.
+function rules.javaSize(v, bare)
+  local number, unit = string.match(rules.quantity(v), "^%s*(%d+%.?%d*)%s*(%a*)%s*$")
+  if number == nil then return v end
+  if unit == "" then return number .. (bare or "") end
+  return number .. (javaUnits[string.lower(unit)] or unit)
 end
 
 -- greater are two lists of resources as one, in which each has the greater quantity.
@@ -152,18 +185,6 @@ end
 
 -- Aggregation ---------------------------------------------------------------------------------------------
 
--- reports lists the items of members that have reported a status.
-function rules.reports(items)
-  local reports = {}
-  for i, item in ipairs(items) do
-    if item.status ~= nil then
-      if type(item.status) ~= "table" then wrong(string.format("items[%d].status", i - 1), "an object", item.status) end
-      table.insert(reports, item)
-    end
-  end
-  return reports
-end
-
 -- observedGeneration is the generation of the template if all members are in sync with it, else what it was.
 function rules.observedGeneration(object, items)
   local wanted = rules.int(object, "metadata.generation", 0)
@@ -177,10 +198,26 @@ function rules.observedGeneration(object, items)
   return wanted
 end
 
+-- synced gives the status to be written, with the observed generation and the sums of some fields set.
+function rules.synced(object, items, fields)
+  local generation = rules.observedGeneration(object, items)
+  local status = rules.object(object, "status")
+  status.observedGeneration = generation
+  rules.sum(status, items, fields)
+  return status
+end
+
 -- total is the sum of a number over all items.
 function rules.total(items, path)
   local sum = 0
   for _, item in ipairs(items) do sum = sum + rules.int(item, path, 0) end
+  return sum
+end
+
+-- totalQuantity is the sum of a quantity over all items.
+function rules.totalQuantity(items, path)
+  local sum = "0"
+  for _, item in ipairs(items) do sum = kube.resourceAdd(sum, rules.quantity(kube.get(item, path))) end
   return sum
 end
 
@@ -204,6 +241,19 @@ function rules.lastText(items, path, default)
     if v ~= "" then return v end
   end
   return default
+end
+
+-- lastTexts sets fields of the status to the last texts that are not empty; where there is none, to empty text.
+function rules.lastTexts(status, items, fields)
+  for _, field in ipairs(fields) do status[field] = rules.lastText(items, "status." .. field, "") end
+end
+
+-- keepTexts sets fields of the status to the last texts that are not empty. Where there is none they stay; with no
+-- members at all they are there, if only empty.
+function rules.keepTexts(status, items, fields)
+  for _, field in ipairs(fields) do
+    status[field] = rules.lastText(items, "status." .. field, status[field] or (#items == 0 and "" or nil))
+  end
 end
 
 -- first is the first value at a path that is there.
@@ -233,15 +283,33 @@ function rules.latest(items, path)
   return found
 end
 
--- highest is the first item whose value at a path has the highest rank; values that are missing do not count.
+-- highest is the first item whose text at a path has the highest rank. Texts without a rank have the lowest; empty
+-- ones do not count.
 function rules.highest(items, path, ranks)
   local found, best
   for _, item in ipairs(items) do
-    local v = rules.text(item, path)
-    local rank = v and (ranks[v] or 0)
-    if rank and (best == nil or rank > best) then found, best = item, rank end
+    local v = rules.text(item, path, "")
+    if v ~= "" and (best == nil or (ranks[v] or 0) > best) then found, best = item, ranks[v] or 0 end
   end
   return found
+end
+
+-- append lists the entries of all members' lists in order.
+function rules.append(items, path)
+  local list = kube.array()
+  for _, item in ipairs(items) do
+    for _, entry in ipairs(rules.list(item, path)) do table.insert(list, entry) end
+  end
+  return list
+end
+
+-- union is one object of all members' objects; of entries with the same key the last one counts.
+function rules.union(items, path)
+  local union = kube.object()
+  for _, item in ipairs(items) do
+    for key, v in pairs(rules.table(item, path) or {}) do union[key] = v end
+  end
+  return union
 end
 
 -- prune removes zeros, empty texts, "0s" and what is empty, at all depths. It gives nil if nothing is left.
@@ -296,6 +364,13 @@ function rules.mergeConditions(items)
   return merged
 end
 
+-- newCondition is a condition as an aggregate shows it.
+function rules.newCondition(kind, reason, message, times)
+  local condition = { type = kind, status = "True", reason = reason, message = message }
+  for _, field in ipairs(times or {}) do condition[field] = rules.now() end
+  return condition
+end
+
 -- clusters lists the names of the clusters whose item a function accepts.
 function rules.clusters(items, accepts)
   local names = {}
@@ -303,6 +378,43 @@ function rules.clusters(items, accepts)
     if accepts(item) then table.insert(names, item.clusterName or "") end
   end
   return names
+end
+
+-- Flux and its like ---------------------------------------------------------------------------------------
+
+-- retainSuspend keeps what somebody suspended, or resumed, in the member.
+function rules.retainSuspend(desired, observed)
+  local suspend = rules.required(observed, "spec").suspend
+  if suspend ~= nil then rules.object(desired, "spec").suspend = suspend end
+  return desired
+end
+
+-- syncedConditions is synced, with the merged conditions.
+function rules.syncedConditions(object, items, fields)
+  local status = rules.synced(object, items, fields or {})
+  status.conditions = rules.mergeConditions(items)
+  if #status.conditions == 0 then status.conditions = nil end
+  return status
+end
+
+-- readyFor is the health of an object that is Ready for one of some reasons.
+function rules.readyFor(object, ...)
+  local ready = kube.condition(object, "Ready")
+  if ready and ready.status == "True" then
+    for _, reason in ipairs({ ... }) do
+      if ready.reason == reason then
+        if kube.get(object, "spec.suspend") == true then
+          return rules.suspended("Suspended", "reconciliation is suspended")
+        end
+        return rules.healthy(reason, ready.message)
+      end
+    end
+  end
+  if rules.isTrue(object, "Reconciling") and not rules.isTrue(object, "Stalled") then
+    local reconciling = kube.condition(object, "Reconciling")
+    return rules.progressing(reconciling.reason, reconciling.message)
+  end
+  return rules.fromCondition(ready, "Ready")
 end
 
 -- Health --------------------------------------------------------------------------------------------------
