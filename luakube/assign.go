@@ -2,7 +2,6 @@ package luakube
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -11,6 +10,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubeinterpret/interpret/interpreter/podtemplate"
 )
 
 // fields caches the JSON fields of struct types. Types are few: those that results are made of.
@@ -74,7 +75,7 @@ func assign(dst reflect.Value, v any) error {
 	}
 	switch {
 	case t == quantityType:
-		q, err := toQuantity(v)
+		q, err := podtemplate.Quantity(v)
 		if err != nil {
 			return err
 		}
@@ -235,27 +236,4 @@ func toInt(v any, bits int) (int64, error) {
 
 func outOfRange(n string, bits int) error {
 	return fmt.Errorf("must fit into %d bits, got %s", bits, n)
-}
-
-// toQuantity reads a quantity as Kubernetes writes it, or a plain number.
-func toQuantity(v any) (resource.Quantity, error) {
-	var text string
-	switch v := v.(type) {
-	case string:
-		text = v
-	case int64:
-		return *resource.NewQuantity(v, resource.DecimalSI), nil
-	case float64:
-		text = strconv.FormatFloat(v, 'f', -1, 64)
-	default:
-		return resource.Quantity{}, mustBe("a quantity", v)
-	}
-	q, err := resource.ParseQuantity(text)
-	if err != nil {
-		if errors.Is(err, resource.ErrFormatWrong) {
-			err = errors.New("not a number with a unit that Kubernetes knows")
-		}
-		return resource.Quantity{}, fmt.Errorf("must be a quantity, got %q: %w", shorten(text), err)
-	}
-	return q, nil
 }

@@ -97,7 +97,7 @@ func (m *vm) quantity(n int) resource.Quantity {
 	if !ok {
 		m.state.ArgError(n, fmt.Sprintf("quantity as text expected, got %s", m.typeName(v)))
 	}
-	q, err := toQuantity(string(s))
+	q, err := podtemplate.Quantity(string(s))
 	if err != nil {
 		m.state.ArgError(n, err.Error())
 	}
@@ -138,7 +138,7 @@ func kubeResourceMul(m *vm, l *lua.LState) int {
 	product.Mul(product, factor)
 	// Milli is the finest unit that every part of Kubernetes keeps; rounding up never asks for too little.
 	text := ceilMilli(product)
-	r, err := resource.ParseQuantity(text)
+	r, err := podtemplate.Quantity(text)
 	m.must(err)
 	r.Format = q.Format
 	l.Push(m.text(r.String()))
