@@ -153,7 +153,7 @@ func wholeStatus(obj *unstructured.Unstructured) (any, error) {
 	if status == nil || err != nil {
 		return nil, err
 	}
-	return clone(status), nil
+	return interpreter.CloneValue(status), nil
 }
 
 // ofTheControlPlane are the fields under metadata that an API server or a controller of the control plane

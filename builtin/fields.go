@@ -221,33 +221,6 @@ func remove(obj map[string]any, path ...string) {
 	delete(obj, path[last])
 }
 
-// clone copies a JSON value. runtime.DeepCopyJSONValue panics on what JSON does not have; objects built by
-// hand hold such things.
-func clone(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		if v == nil {
-			return v
-		}
-		m := make(map[string]any, len(v))
-		for key, val := range v {
-			m[key] = clone(val)
-		}
-		return m
-	case []any:
-		if v == nil {
-			return v
-		}
-		list := make([]any, len(v))
-		for i, val := range v {
-			list[i] = clone(val)
-		}
-		return list
-	default:
-		return v
-	}
-}
-
 // condition is one of an object's status conditions, in the shape that the API conventions give all of them.
 type condition struct{ status, reason, message string }
 

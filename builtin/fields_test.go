@@ -105,7 +105,7 @@ func TestCloneSharesNothingAndTakesAnything(t *testing.T) {
 	t.Parallel()
 	type odd struct{ n int }
 	was := map[string]any{"m": map[string]any{"l": []any{int64(1), odd{2}, nil}}, "nil": []any(nil), "nilMap": map[string]any(nil)}
-	got := clone(was).(map[string]any)
+	got := interpreter.CloneValue(was).(map[string]any)
 	assert.Equal(t, was, got)
 	got["m"].(map[string]any)["l"].([]any)[0] = "changed"
 	assert.Equal(t, int64(1), was["m"].(map[string]any)["l"].([]any)[0])

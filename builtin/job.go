@@ -76,7 +76,7 @@ func retainGenerated(desired, observed *unstructured.Unstructured) error {
 		if labels == nil {
 			continue
 		}
-		if err := set(desired.Object, clone(labels), path...); err != nil {
+		if err := set(desired.Object, interpreter.CloneValue(labels), path...); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func reflectJob(obj *unstructured.Unstructured) (any, error) {
 		return nil, err
 	}
 	setList(status, "conditions", conditions)
-	return clone(status), nil
+	return interpreter.CloneValue(status), nil
 }
 
 // jobHealth tells how the Job itself fares. A failure of some pods is part of the Job's life. FailureTarget is a

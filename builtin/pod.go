@@ -70,7 +70,7 @@ func replace[T any](read reader[T], desired, observed map[string]any, path ...st
 		remove(desired, path...)
 		return nil
 	}
-	return set(desired, clone(v), path...)
+	return set(desired, interpreter.CloneValue(v), path...)
 }
 
 // eachPair calls fn with the objects of a list in one object and their namesakes in the same list of another.
@@ -108,7 +108,7 @@ func retainImmutable(desired, observed *unstructured.Unstructured) error {
 	if _, err := mapAt(desired.Object, "spec"); err != nil || theirs == nil {
 		return err
 	}
-	spec := map[string]any{"spec": clone(theirs)}
+	spec := map[string]any{"spec": interpreter.CloneValue(theirs)}
 	for _, list := range containerLists {
 		err := eachAt(spec, func(kept map[string]any) error { _, err := textAt(kept, "image"); return err }, "spec", list)
 		if err != nil {
@@ -156,7 +156,7 @@ func addTolerations(kept, desired map[string]any) error {
 		t, err := tolerationOf(mine)
 		if err == nil && !seen[t] {
 			seen[t] = true
-			have = append(have, clone(mine))
+			have = append(have, interpreter.CloneValue(mine))
 		}
 		return err
 	}, path...)

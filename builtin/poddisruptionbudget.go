@@ -58,7 +58,7 @@ func reflectBudget(obj *unstructured.Unstructured) (any, error) {
 	}
 	pods, err := mapAt(obj.Object, "status", "disruptedPods")
 	if len(pods) > 0 {
-		status["disruptedPods"] = clone(pods)
+		status["disruptedPods"] = interpreter.CloneValue(pods)
 	}
 	return status, err
 }

@@ -2,6 +2,8 @@ package builtin
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubeinterpret/interpret/interpreter"
 )
 
 // reader is one of the getters: it says of which type a field must be.
@@ -16,7 +18,7 @@ func keep[T any](read reader[T], desired, observed *unstructured.Unstructured, p
 	if err != nil || isEmpty(have) {
 		return err
 	}
-	return set(desired.Object, clone(have), path...)
+	return set(desired.Object, interpreter.CloneValue(have), path...)
 }
 
 // keepIfEmpty copies an observed field that the template leaves open.

@@ -33,7 +33,7 @@ func retainSecret(desired, observed *unstructured.Unstructured) error {
 		}
 	}
 	if data != nil {
-		desired.Object["data"] = clone(data)
+		desired.Object["data"] = interpreter.CloneValue(data)
 	}
 	return keep(textAt, desired, observed, "metadata", "annotations", corev1.ServiceAccountUIDKey)
 }

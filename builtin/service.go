@@ -185,7 +185,7 @@ func reflectService(obj *unstructured.Unstructured) (any, error) {
 	if balancer == nil {
 		balancer = map[string]any{}
 	}
-	return map[string]any{"loadBalancer": clone(balancer)}, nil
+	return map[string]any{"loadBalancer": interpreter.CloneValue(balancer)}, nil
 }
 
 // serviceHealth waits for the load balancer. Whether anything answers behind an address is for the

@@ -46,7 +46,7 @@ func retainServiceAccount(desired, observed *unstructured.Unstructured) error {
 		err = eachNamed(observed.Object, field, func(name string, entry map[string]any) {
 			if !known[name] {
 				known[name], added = true, true
-				wanted = append(wanted, clone(entry))
+				wanted = append(wanted, interpreter.CloneValue(entry))
 			}
 		})
 		if err != nil {
