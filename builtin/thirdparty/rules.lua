@@ -332,6 +332,7 @@ end
 
 -- Conditions ----------------------------------------------------------------------------------------------
 
+-- now is the time as Kubernetes writes it.
 function rules.now() return os.date("!%Y-%m-%dT%H:%M:%SZ") end
 
 -- isTrue says whether the object has a condition that is True.
@@ -378,6 +379,109 @@ function rules.clusters(items, accepts)
     if accepts(item) then table.insert(names, item.clusterName or "") end
   end
   return names
+end
+
+-- Training jobs -------------------------------------------------------------------------------------------
+
+-- roleComponents are the parts of a job that has some roles, each with replicas and a template.
+function rules.roleComponents(roles, names)
+  local components = kube.array()
+  for _, name in ipairs(names) do
+    local role = rules.table(roles, name)
+    if role then
+      table.insert(components, {
+        name = string.lower(name),
+        replicas = rules.number(role.replicas, 1),
+        replicaRequirements = rules.componentRequirements(rules.table(role, "template")),
+      })
+    end
+  end
+  return components
+end
+
+-- templateDependencies are those of several pod templates together.
+function rules.templateDependencies(object, templates)
+  local list = kube.array()
+  for _, template in ipairs(templates) do
+    for _, reference in ipairs(rules.podDependencies(object, template)) do table.insert(list, reference) end
+  end
+  return list
+end
+
+-- roleDependencies are those of the templates of some roles.
+function rules.roleDependencies(object, roles, names)
+  local templates = {}
+  for _, name in ipairs(names) do table.insert(templates, rules.table(roles, name .. ".template")) end
+  return rules.templateDependencies(object, templates)
+end
+
+-- roleTotals adds up how many pods of each role are active, failed and succeeded.
+function rules.roleTotals(items)
+  local totals = kube.object()
+  for _, item in ipairs(items) do
+    for name, counts in pairs(rules.table(item, "status.replicaStatuses") or {}) do
+      local total = rules.object(totals, name)
+      for _, field in ipairs({ "active", "failed", "succeeded" }) do
+        total[field] = (total[field] or 0) + rules.int(counts, field, 0)
+      end
+    end
+  end
+  return totals
+end
+
+-- trainingHealth is that of a job with the usual conditions: healthy until it has failed.
+function rules.trainingHealth(object)
+  if rules.table(object, "status.conditions") == nil then
+    return rules.progressing("NotReported", "there are no conditions yet")
+  end
+  local failed = kube.condition(object, "Failed")
+  if failed and failed.status == "True" then return rules.degraded(failed.reason, failed.message) end
+  if rules.isTrue(object, "Suspended") then return rules.suspended("Suspended", "the job is suspended") end
+  for _, kind in ipairs({ "Succeeded", "Restarting", "Running", "Created" }) do
+    if rules.isTrue(object, kind) then return rules.healthy(kind, kube.condition(object, kind).message) end
+  end
+  return rules.healthy("NotFailed", "the job has not failed")
+end
+
+-- Ray -----------------------------------------------------------------------------------------------------
+
+-- rayPods is how many pods a worker group of a cluster has. A suspended one has none.
+function rules.rayPods(cluster, group)
+  if cluster.suspend == true or group.suspend == true then return 0 end
+  return rules.int(group, "replicas", 0) * rules.int(group, "numOfHosts", 1)
+end
+
+-- rayComponents are the head and the worker groups of a cluster.
+function rules.rayComponents(cluster)
+  local components = kube.array()
+  if cluster == nil then return components end
+  local head = rules.table(cluster, "headGroupSpec.template")
+  if head then
+    table.insert(components, {
+      name = "ray-head",
+      replicas = cluster.suspend == true and 0 or 1,
+      replicaRequirements = rules.componentRequirements(head),
+    })
+  end
+  for i, group in ipairs(rules.list(cluster, "workerGroupSpecs")) do
+    local name = rules.text(group, "groupName", "")
+    table.insert(components, {
+      name = name ~= "" and name or "worker-" .. i,
+      replicas = rules.rayPods(cluster, group),
+      replicaRequirements = rules.componentRequirements(rules.table(group, "template")),
+    })
+  end
+  return components
+end
+
+-- rayTemplates lists the pod templates of a cluster, and one more.
+function rules.rayTemplates(cluster, more)
+  local templates = { rules.table(cluster, "headGroupSpec.template") }
+  for _, group in ipairs(rules.list(cluster, "workerGroupSpecs")) do
+    table.insert(templates, rules.table(group, "template"))
+  end
+  table.insert(templates, more)
+  return templates
 end
 
 -- Flux and its like ---------------------------------------------------------------------------------------
