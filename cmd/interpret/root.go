@@ -113,6 +113,8 @@ func (o *options) run(cmd *cobra.Command, s *session) error {
 		return usage("--show-doc goes with --edit")
 	case o.check:
 		return o.checkAll(cmd.Context(), s)
+	case o.edit:
+		return o.runEdit(cmd.Context(), s)
 	case contract != nil:
 		return o.execute(cmd.Context(), s, contract)
 	case o.explain:

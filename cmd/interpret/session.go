@@ -13,8 +13,10 @@ import (
 
 // session is one run of the command: its streams, and what it has read so far.
 type session struct {
-	stdin  io.Reader
+	stdin io.Reader
+	// out is buffered standard output; stdout is for programs that are run from here.
 	out    *bufio.Writer
+	stdout io.Writer
 	stderr io.Writer
 	// stdinFlag is the flag that reads standard input, empty if none does.
 	stdinFlag string
@@ -23,7 +25,7 @@ type session struct {
 }
 
 func newSession(stdin io.Reader, stdout, stderr io.Writer) *session {
-	return &session{stdin: stdin, out: bufio.NewWriter(stdout), stderr: stderr, texts: map[string][]string{}}
+	return &session{stdin: stdin, out: bufio.NewWriter(stdout), stdout: stdout, stderr: stderr, texts: map[string][]string{}}
 }
 
 // warn tells about something that does not change the exit status.
