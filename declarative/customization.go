@@ -177,13 +177,14 @@ func (c *Customization) ScriptPlace(rule string, line, column int) Place {
 	return place
 }
 
-// indent is by how much a literal block is indented: as much as its first line with text.
+// indent is by how much a literal block is indented, told from its first line with text.
 func (c *Customization) indent(script *yamlv3.Node) int {
-	for line := script.Line + 1; line <= c.doc.LastLine(); line++ {
-		text := c.doc.SourceLine(line)
-		if trimmed := strings.TrimLeft(text, " "); trimmed != "" {
-			return len(text) - len(trimmed)
+	for i, line := range strings.Split(script.Value, "\n") {
+		if strings.TrimLeft(line, " ") != "" {
+			return leadingSpaces(c.doc.SourceLine(script.Line+1+i)) - leadingSpaces(line)
 		}
 	}
 	return 0
 }
+
+func leadingSpaces(s string) int { return len(s) - len(strings.TrimLeft(s, " ")) }

@@ -2,6 +2,9 @@ package interpreter
 
 import "strings"
 
+// shortestPart is how many letters a name must have for its being part of another to mean something.
+const shortestPart = 4
+
 // Nearest finds the candidate that name was most likely meant to be: one that contains it or is contained
 // in it, else the one that takes the fewest edits, if these are fewer than half its letters. It is empty
 // when nothing is near. Letter case does not count.
@@ -14,7 +17,7 @@ func Nearest(name string, candidates []string) string {
 	for _, c := range candidates {
 		lc := strings.ToLower(c)
 		d := editDistance(low, lc)
-		if strings.Contains(lc, low) || strings.Contains(low, lc) {
+		if min(len(lc), len(low)) >= shortestPart && (strings.Contains(lc, low) || strings.Contains(low, lc)) {
 			// The unmatched rest is not a mistake, only an abbreviation.
 			d = min(d, 1)
 		}
