@@ -62,6 +62,22 @@ function rules.required(object, path)
   return rules.table(object, path) or rules.fail("%s is required", path)
 end
 
+-- namespace is the object's, nil where it has none.
+function rules.namespace(object) return rules.text(object, "metadata.namespace") end
+
+-- entries goes through the objects under the keys of an object, in the order of the keys.
+function rules.entries(object, path)
+  local found = rules.table(object, path) or {}
+  local keys, i = rules.keys(found), 0
+  return function()
+    i = i + 1
+    local key = keys[i]
+    if key == nil then return nil end
+    if type(found[key]) ~= "table" then wrong(path .. "." .. key, "an object", found[key]) end
+    return tostring(key), found[key]
+  end
+end
+
 -- number is a number, or text that is one; else the default.
 function rules.number(v, default)
   if type(v) == "string" then v = tonumber(v) end
@@ -84,18 +100,49 @@ end
 
 -- Replicas and requirements -------------------------------------------------------------------------------
 
--- requirements are those of a pod template in the namespace of the object. They are never nil: that a replica
--- runs in the namespace is known even where it needs nothing.
-function rules.requirements(object, template)
-  local requirements = template and kube.accuratePodRequirements(template) or kube.object()
-  requirements.namespace = kube.get(object, "metadata.namespace")
+-- inTemplate calls a function of kube on a pod template. What is wrong in the template is told with the path
+-- that leads to it.
+local function inTemplate(path, call, template, ...)
+  local ok, answer = pcall(call, template, ...)
+  if ok then return answer end
+  rules.fail("%s: %s", path or "spec.template", (string.gsub(answer, "^[%w_./-]+:%d+: ", "")))
+end
+
+-- requirements are those of a pod template, which is at a path, in the namespace of the object. They are never
+-- nil: that a replica runs in the namespace is known even where it needs nothing.
+function rules.requirements(object, template, path)
+  local requirements = rules.componentRequirements(template, path) or kube.object()
+  requirements.namespace = rules.namespace(object)
   return requirements
 end
 
+-- replicated is GetReplicas of what has replicas, one if it does not say, and maybe a pod template.
+function rules.replicated(object, template, field)
+  return rules.int(object, "spec." .. (field or "replicas"), 1), rules.requirements(object, template)
+end
+
+-- resize is ReviseReplica of a field of the spec. The field, and the spec, are made if they are not there.
+function rules.resize(object, field, replicas)
+  rules.int(object, "spec." .. field)
+  rules.table(object, "spec")
+  rules.object(object, "spec")[field] = replicas
+  return object
+end
+
+-- onlyComponent is GetComponents of what has one sort of pods. It is called what those of native workloads are.
+function rules.onlyComponent(replicas, template)
+  return { { name = "main", replicas = replicas, replicaRequirements = rules.componentRequirements(template) } }
+end
+
+-- componentRequirements are those of a component, nil where it needs nothing.
+function rules.componentRequirements(template, path)
+  return template and inTemplate(path, kube.accuratePodRequirements, template)
+end
+
 -- scaled is GetReplicas of what has spec.replicas and a pod template.
-function rules.scaled(object, template)
+function rules.scaled(object, template, path)
   local replicas = rules.int(object, "spec.replicas") or rules.fail("spec.replicas is required")
-  return replicas, rules.requirements(object, template)
+  return replicas, rules.requirements(object, template, path)
 end
 
 -- revise is ReviseReplica of a field of the spec, which is made if it is not there.
@@ -105,29 +152,32 @@ function rules.revise(object, field, replicas)
   return object
 end
 
--- componentRequirements are those of a component, nil where it needs nothing.
-function rules.componentRequirements(template)
-  return template and kube.accuratePodRequirements(template)
-end
-
--- quantity is a quantity as text; some kinds have numbers in the place of one.
-function rules.quantity(v)
-  return type(v) == "number" and tostring(v) or v
+-- quantity is the quantity at a path; some kinds have numbers in the place of one.
+function rules.quantity(object, path)
+  local v = kube.get(object, path)
+  if v == nil then return nil end
+  local text = type(v) == "number" and tostring(v) or v
+  if type(text) ~= "string" or not pcall(kube.resourceAdd, text) then wrong(path, "a quantity", v) end
+  return text
 end
 
 -- javaUnits are sizes as the JVM's projects write them, in any letter case: 2g is 2 GiB.
 local javaUnits = {
-  [""] = "", b = "", bytes = "", k = "Ki", kb = "Ki", m = "Mi", mb = "Mi", g = "Gi", gb = "Gi", t = "Ti", tb = "Ti",
-  p = "Pi", pb = "Pi",
+  b = "", bytes = "", k = "Ki", kb = "Ki", m = "Mi", mb = "Mi", g = "Gi", gb = "Gi", t = "Ti", tb = "Ti", p = "Pi",
+  pb = "Pi",
 }
 
--- javaSize turns such a size into a quantity. A bare number is in the given unit, bytes if none is given. What is
--- written as a quantity with a binary unit stays one.
-function rules.javaSize(v, bare)
-  local number, unit = string.match(rules.quantity(v), "^%s*(%d+%.?%d*)%s*(%a*)%s*$")
-  if number == nil then return v end
+-- javaSize is the size at a path as a quantity. A bare number is in the given unit, bytes if none is given. What is
+-- written as a quantity with a binary unit is one.
+function rules.javaSize(object, path, bare)
+  local v = kube.get(object, path)
+  local text = type(v) == "number" and tostring(v) or v
+  local number, unit
+  if type(text) == "string" then number, unit = string.match(text, "^%s*(%d+%.?%d*)%s*(%a*)%s*$") end
+  if number == nil then return rules.quantity(object, path) end
   if unit == "" then return number .. (bare or "") end
-  return number .. (javaUnits[string.lower(unit)] or unit)
+  local known = javaUnits[string.lower(unit)]
+  return known and number .. known or rules.quantity(object, path)
 end
 
 -- greater are two lists of resources as one, in which each has the greater quantity.
@@ -143,22 +193,50 @@ end
 
 -- Dependencies --------------------------------------------------------------------------------------------
 
--- podDependencies are those of a pod template, none without one.
-function rules.podDependencies(object, template)
+-- podDependencies are those of a pod template, which is at a path; none without one.
+function rules.podDependencies(object, template, path)
   if template == nil then return kube.array() end
-  return kube.getPodDependencies(template, kube.get(object, "metadata.namespace", ""))
+  return inTemplate(path, kube.getPodDependencies, template, rules.namespace(object) or "")
 end
 
 -- reference adds a core object in the namespace of the object to a list. Without a name there is nothing to add.
 function rules.reference(list, object, kind, name)
   if name == nil or name == "" then return end
-  table.insert(list, { apiVersion = "v1", kind = kind, namespace = kube.get(object, "metadata.namespace"), name = name })
+  table.insert(list, { apiVersion = "v1", kind = kind, namespace = rules.namespace(object), name = name })
 end
 
 -- references adds the objects of one core kind that are named at paths.
 function rules.references(list, object, kind, paths)
   for _, path in ipairs(paths) do
     rules.reference(list, object, kind, rules.text(object, path))
+  end
+end
+
+-- extend adds the entries of one list to another.
+function rules.extend(list, more)
+  for _, entry in ipairs(more) do table.insert(list, entry) end
+  return list
+end
+
+-- link adds an object of any kind, in the namespace of the object unless another is given. Without
+-- a name, or a kind, there is nothing to add. What has no namespace is given an empty one.
+function rules.link(list, object, apiVersion, kind, name, namespace)
+  if name == nil or name == "" or kind == nil or kind == "" then return end
+  if namespace == nil then namespace = kube.get(object, "metadata.namespace") end
+  if namespace == "" then namespace = nil end
+  table.insert(list, { apiVersion = apiVersion, kind = kind, namespace = namespace, name = name })
+end
+
+-- selected adds the Secrets and ConfigMaps of which anything below v selects a key: {name, key}, in a field called
+-- configMap or configMapKeyRef from a ConfigMap, in any other from a Secret.
+function rules.selected(list, object, v, field)
+  if type(v) ~= "table" then return end
+  if type(v.name) == "string" and type(v.key) == "string" then
+    rules.reference(list, object, (field == "configMap" or field == "configMapKeyRef") and "ConfigMap" or "Secret", v.name)
+    return
+  end
+  for key, inner in pairs(v) do
+    rules.selected(list, object, inner, type(key) == "string" and key or field)
   end
 end
 
@@ -217,7 +295,7 @@ end
 -- totalQuantity is the sum of a quantity over all items.
 function rules.totalQuantity(items, path)
   local sum = "0"
-  for _, item in ipairs(items) do sum = kube.resourceAdd(sum, rules.quantity(kube.get(item, path))) end
+  for _, item in ipairs(items) do sum = kube.resourceAdd(sum, rules.quantity(item, path)) end
   return sum
 end
 
@@ -294,6 +372,14 @@ function rules.highest(items, path, ranks)
   return found
 end
 
+-- byCluster are the items in the order of their clusters' names, so that it does not matter who came first.
+function rules.byCluster(items)
+  local sorted = {}
+  for _, item in ipairs(items) do table.insert(sorted, item) end
+  table.sort(sorted, function(a, b) return (a.clusterName or "") < (b.clusterName or "") end)
+  return sorted
+end
+
 -- append lists the entries of all members' lists in order.
 function rules.append(items, path)
   local list = kube.array()
@@ -365,6 +451,104 @@ function rules.mergeConditions(items)
   return merged
 end
 
+-- severity is the higher the worse a condition is. Of negative ones True is bad. What is neither True nor False
+-- nor Unknown, such as Degraded, is not good.
+local function severity(status, negative)
+  if status == (negative and "True" or "False") then return 4 end
+  if status == (negative and "False" or "True") then return 1 end
+  return status == "Unknown" and 2 or 3
+end
+
+local function set(list)
+  local members = {}
+  for _, v in ipairs(list or {}) do members[v] = true end
+  return members
+end
+
+-- foldConditions makes one condition of each type, as an API that forbids two of a type wants them: the worst that
+-- any member reports, with the messages of those who report it. how.negative lists the types of which True is bad;
+-- those of how.required are only True if they are so in all members. It gives nil if there are no conditions.
+function rules.foldConditions(items, how)
+  local negative, required = set(how.negative), set(how.required)
+  local order, groups = {}, {}
+  for _, item in ipairs(items) do
+    for _, condition in ipairs(rules.list(item, "status.conditions")) do
+      local kind = rules.text(condition, "type", "")
+      local group = groups[kind]
+      if group == nil then
+        group = { severity = 0, from = {} }
+        groups[kind] = group
+        table.insert(order, kind)
+      end
+      group.from[item] = true
+      local severe = severity(rules.text(condition, "status", ""), negative[kind])
+      if severe > group.severity then
+        group.severity, group.condition, group.messages, group.since = severe, condition, {}, ""
+      end
+      if severe == group.severity then
+        table.insert(group.messages, string.format("%s=%s", item.clusterName or "", rules.text(condition, "message", "")))
+        local since = rules.text(condition, "lastTransitionTime", "")
+        if since > group.since then group.since = since end
+      end
+    end
+  end
+  table.sort(order)
+  local folded = kube.array()
+  for _, kind in ipairs(order) do
+    local group = groups[kind]
+    local condition, messages = group.condition, group.messages
+    local missing = rules.clusters(items, function(item) return not group.from[item] end)
+    if required[kind] and group.severity == 1 and #missing > 0 then
+      condition.status, condition.reason = "Unknown", "NotReported"
+      messages = { "not reported yet by " .. table.concat(missing, ", ") }
+    end
+    condition.message = table.concat(messages, ", ")
+    if group.since ~= "" then condition.lastTransitionTime = group.since end
+    condition.observedGeneration = nil -- It is that of a member.
+    table.insert(folded, condition)
+  end
+  return #folded > 0 and folded or nil
+end
+
+-- foldEntries makes one entry of those in all members' lists for which key gives the same text. fold makes it of
+-- items whose status is the entry, if the member has one.
+function rules.foldEntries(items, path, key, fold)
+  local order, found = {}, {}
+  for _, item in ipairs(items) do
+    for _, entry in ipairs(rules.list(item, path)) do
+      local name = key(entry)
+      if found[name] == nil then
+        found[name] = {}
+        table.insert(order, name)
+      end
+      found[name][item] = entry
+    end
+  end
+  table.sort(order)
+  local folded = kube.array()
+  for _, name in ipairs(order) do
+    local entries = {}
+    for _, item in ipairs(items) do
+      table.insert(entries, { clusterName = item.clusterName, status = found[name][item] })
+    end
+    table.insert(folded, fold(entries))
+  end
+  return #folded > 0 and folded or nil
+end
+
+-- folded is AggregateStatus of what has conditions: these folded, fields in how.last those of the last member that
+-- has them, and fields in how.counters summed. With how.generation the status has the observed generation.
+function rules.folded(object, items, how)
+  items = rules.byCluster(items)
+  rules.table(object, "status")
+  local status = rules.object(object, "status")
+  if how.generation then status.observedGeneration = rules.observedGeneration(object, items) end
+  rules.sum(status, items, how.counters or {})
+  for _, field in ipairs(how.last or {}) do status[field] = rules.last(items, "status." .. field) end
+  status.conditions = rules.foldConditions(items, how)
+  return object
+end
+
 -- newCondition is a condition as an aggregate shows it.
 function rules.newCondition(kind, reason, message, times)
   local condition = { type = kind, status = "True", reason = reason, message = message }
@@ -383,43 +567,46 @@ end
 
 -- Training jobs -------------------------------------------------------------------------------------------
 
--- roleComponents are the parts of a job that has some roles, each with replicas and a template.
-function rules.roleComponents(roles, names)
+-- roleComponents are the parts of a job that has some roles, at a path, each with replicas and a template.
+function rules.roleComponents(object, path, names)
   local components = kube.array()
   for _, name in ipairs(names) do
-    local role = rules.table(roles, name)
+    local at = path .. "." .. name
+    local role = rules.table(object, at)
     if role then
       table.insert(components, {
         name = string.lower(name),
         replicas = rules.number(role.replicas, 1),
-        replicaRequirements = rules.componentRequirements(rules.table(role, "template")),
+        replicaRequirements = rules.componentRequirements(rules.table(object, at .. ".template"), at .. ".template"),
       })
     end
   end
   return components
 end
 
--- templateDependencies are those of several pod templates together.
-function rules.templateDependencies(object, templates)
+-- templatesDependencies are those of the pod templates at some paths together.
+function rules.templatesDependencies(object, paths)
   local list = kube.array()
-  for _, template in ipairs(templates) do
-    for _, reference in ipairs(rules.podDependencies(object, template)) do table.insert(list, reference) end
+  for _, path in ipairs(paths) do
+    for _, reference in ipairs(rules.podDependencies(object, rules.table(object, path), path)) do
+      table.insert(list, reference)
+    end
   end
   return list
 end
 
--- roleDependencies are those of the templates of some roles.
-function rules.roleDependencies(object, roles, names)
-  local templates = {}
-  for _, name in ipairs(names) do table.insert(templates, rules.table(roles, name .. ".template")) end
-  return rules.templateDependencies(object, templates)
+-- roleDependencies are those of the templates of some roles at a path.
+function rules.roleDependencies(object, path, names)
+  local paths = {}
+  for _, name in ipairs(names) do table.insert(paths, path .. "." .. name .. ".template") end
+  return rules.templatesDependencies(object, paths)
 end
 
 -- roleTotals adds up how many pods of each role are active, failed and succeeded.
 function rules.roleTotals(items)
   local totals = kube.object()
   for _, item in ipairs(items) do
-    for name, counts in pairs(rules.table(item, "status.replicaStatuses") or {}) do
+    for name, counts in rules.entries(item, "status.replicaStatuses") do
       local total = rules.object(totals, name)
       for _, field in ipairs({ "active", "failed", "succeeded" }) do
         total[field] = (total[field] or 0) + rules.int(counts, field, 0)
@@ -445,50 +632,59 @@ end
 
 -- Ray -----------------------------------------------------------------------------------------------------
 
--- rayPods is how many pods a worker group of a cluster has. A suspended one has none.
-function rules.rayPods(cluster, group)
-  if cluster.suspend == true or group.suspend == true then return 0 end
+-- rayGroups lists the worker groups of the cluster spec at a path, and for each the path of its template.
+function rules.rayGroups(object, path)
+  local groups, paths = rules.list(object, path .. ".workerGroupSpecs"), {}
+  for i in ipairs(groups) do paths[i] = string.format("%s.workerGroupSpecs[%d].template", path, i) end
+  return groups, paths
+end
+
+-- rayPods is how many pods a worker group has. A suspended one has none.
+function rules.rayPods(group)
+  if group.suspend == true then return 0 end
   return rules.int(group, "replicas", 0) * rules.int(group, "numOfHosts", 1)
 end
 
--- rayComponents are the head and the worker groups of a cluster.
-function rules.rayComponents(cluster)
+-- rayComponents are the head and the worker groups of the cluster spec at a path. A suspended cluster keeps its
+-- components, without any pods.
+function rules.rayComponents(object, path, suspended)
   local components = kube.array()
-  if cluster == nil then return components end
-  local head = rules.table(cluster, "headGroupSpec.template")
+  local headPath = path .. ".headGroupSpec.template"
+  local head = rules.table(object, headPath)
+  suspended = suspended or kube.get(object, path .. ".suspend") == true
   if head then
     table.insert(components, {
       name = "ray-head",
-      replicas = cluster.suspend == true and 0 or 1,
-      replicaRequirements = rules.componentRequirements(head),
+      replicas = suspended and 0 or 1,
+      replicaRequirements = rules.componentRequirements(head, headPath),
     })
   end
-  for i, group in ipairs(rules.list(cluster, "workerGroupSpecs")) do
+  local groups, paths = rules.rayGroups(object, path)
+  for i, group in ipairs(groups) do
     local name = rules.text(group, "groupName", "")
     table.insert(components, {
       name = name ~= "" and name or "worker-" .. i,
-      replicas = rules.rayPods(cluster, group),
-      replicaRequirements = rules.componentRequirements(rules.table(group, "template")),
+      replicas = suspended and 0 or rules.rayPods(group),
+      replicaRequirements = rules.componentRequirements(rules.table(group, "template"), paths[i]),
     })
   end
   return components
 end
 
--- rayTemplates lists the pod templates of a cluster, and one more.
-function rules.rayTemplates(cluster, more)
-  local templates = { rules.table(cluster, "headGroupSpec.template") }
-  for _, group in ipairs(rules.list(cluster, "workerGroupSpecs")) do
-    table.insert(templates, rules.table(group, "template"))
-  end
-  table.insert(templates, more)
-  return templates
+-- rayDependencies are those of the pod templates of the cluster spec at a path, and of one more at another.
+function rules.rayDependencies(object, path, more)
+  local _, paths = rules.rayGroups(object, path)
+  table.insert(paths, path .. ".headGroupSpec.template")
+  table.insert(paths, more)
+  return rules.templatesDependencies(object, paths)
 end
 
 -- Flux and its like ---------------------------------------------------------------------------------------
 
 -- retainSuspend keeps what somebody suspended, or resumed, in the member.
 function rules.retainSuspend(desired, observed)
-  local suspend = rules.required(observed, "spec").suspend
+  local spec = rules.table(observed, "spec") or rules.fail("spec is required in the observed object")
+  local suspend = spec.suspend
   if suspend ~= nil then rules.object(desired, "spec").suspend = suspend end
   return desired
 end
@@ -521,6 +717,215 @@ function rules.readyFor(object, ...)
   return rules.fromCondition(ready, "Ready")
 end
 
+-- Conditions of several members ---------------------------------------------------------------------------
+
+-- byCluster lists items in the order of their clusters' names.
+local function byCluster(items)
+  local sorted = {}
+  for _, item in ipairs(items) do table.insert(sorted, item) end
+  table.sort(sorted, function(a, b) return (a.clusterName or "") < (b.clusterName or "") end)
+  return sorted
+end
+
+-- The higher, the more a condition counts: of those that should hold everywhere the bad news, of those that hold as
+-- soon as they hold anywhere the news.
+local everywhere = { False = 3, Unknown = 2, True = 1 }
+local anywhere = { True = 3, Unknown = 2, False = 1 }
+
+-- foldCondition is the condition of one type over all members, the one that counts most. Who has not reported a
+-- condition that should hold everywhere leaves it unknown.
+local function foldCondition(items, kind, ranks)
+  local found, best, missing, messages = nil, 0, {}, {}
+  for _, item in ipairs(items) do
+    local condition = kube.condition(item, kind)
+    if condition == nil then
+      table.insert(missing, item.clusterName or "")
+    else
+      local rank = ranks[condition.status] or ranks.Unknown
+      local message = rules.text(condition, "message", "")
+      if rank > best then found, best, messages = condition, rank, {} end
+      if rank == best and message ~= "" then table.insert(messages, (item.clusterName or "") .. ": " .. message) end
+    end
+  end
+  if #missing > 0 and ranks == everywhere and best < ranks.Unknown then
+    return {
+      type = kind, status = "Unknown", reason = "NotReported", lastTransitionTime = found.lastTransitionTime,
+      message = "not reported by " .. table.concat(missing, ", "),
+    }
+  end
+  found.message = table.concat(messages, ", ")
+  found.observedGeneration = nil -- It is one of the member's.
+  return found
+end
+
+-- foldConditions has one condition of each type, since many APIs keep them by type. The types in any hold as soon
+-- as they hold in one member, all others when they hold in all.
+function rules.foldConditions(items, any)
+  items = byCluster(items)
+  local kinds, ranks, list = {}, {}, kube.array()
+  for _, kind in ipairs(any or {}) do ranks[kind] = anywhere end
+  for _, condition in ipairs(rules.append(items, "status.conditions")) do kinds[rules.text(condition, "type", "")] = true end
+  for _, kind in ipairs(rules.keys(kinds)) do
+    if kind ~= "" then table.insert(list, foldCondition(items, kind, ranks[kind] or everywhere)) end
+  end
+  return list
+end
+
+-- worst is the first text of a list that a member has at a path; empty text in the list stands for a member that has
+-- none. Texts that the list lacks come before it.
+function rules.worst(items, path, order)
+  local ranks, found, best = {}, nil, nil
+  for i, text in ipairs(order) do ranks[text] = i end
+  for _, item in ipairs(byCluster(items)) do
+    local text = rules.text(item, path, "")
+    local rank = ranks[text] or text ~= "" and 0
+    if rank and (best == nil or rank < best) then found, best = text, rank end
+  end
+  return found ~= "" and found or nil
+end
+
+-- fold sets fields of the status to what the members report, and its conditions. A field that none reports is not
+-- there. How lists the fields: sums are added up, firsts are those of the first cluster by name, latest are times;
+-- worst are texts with their order; any are the conditions that hold as soon as they hold in one member.
+function rules.fold(status, items, how)
+  local sorted = byCluster(items)
+  for _, field in ipairs(how.firsts or {}) do status[field] = rules.first(sorted, "status." .. field) end
+  for _, field in ipairs(how.latest or {}) do status[field] = rules.latest(items, "status." .. field) end
+  for _, field in ipairs(how.sums or {}) do
+    local path = "status." .. field
+    status[field] = rules.first(items, path) ~= nil and rules.total(items, path) or nil
+  end
+  for field, order in pairs(how.worst or {}) do status[field] = rules.worst(items, "status." .. field, order) end
+  local conditions = rules.foldConditions(items, how.any)
+  status.conditions = #conditions > 0 and conditions or nil
+  return status
+end
+
+-- foldQuantities adds up the resource lists at a path, nil if there is none.
+function rules.foldQuantities(items, path)
+  local total
+  for _, item in ipairs(items) do
+    for name, quantity in pairs(rules.table(item, path) or {}) do
+      total = total or kube.object()
+      total[name] = kube.resourceAdd(total[name], rules.quantity(quantity))
+    end
+  end
+  return total
+end
+
+-- Retention -----------------------------------------------------------------------------------------------
+
+-- retainOpen keeps the member's values of fields that the template leaves open.
+function rules.retainOpen(desired, observed, paths)
+  for _, path in ipairs(paths) do
+    local want, have = kube.get(desired, path), kube.get(observed, path)
+    if (want == nil or want == "") and have ~= nil then
+      local parent = desired
+      for step in string.gmatch(path, "([^.]+)%.") do parent = rules.object(parent, step) end
+      parent[string.match(path, "[^.]+$")] = have
+    end
+  end
+  return desired
+end
+
+-- retainReplicas keeps the member's number in a field of the spec where the template is labelled as scaled there.
+function rules.retainReplicas(desired, observed, field)
+  local label = kube.get(desired, 'metadata.labels["resourcetemplate.karmada.io/retain-replicas"]')
+  local replicas = rules.int(observed, "spec." .. field)
+  if label == "true" and replicas ~= nil then rules.object(desired, "spec")[field] = replicas end
+  return desired
+end
+
+-- References by the names of fields -----------------------------------------------------------------------
+
+local namesOf = {
+  secretName = "Secret", secretRef = "Secret", secretKeyRef = "Secret",
+  configMapName = "ConfigMap", configMapRef = "ConfigMap", configMapKeyRef = "ConfigMap",
+}
+
+-- referencesIn adds the secrets and config maps that a value refers to, at all depths, in the fields that usually do.
+function rules.referencesIn(list, object, v)
+  if type(v) ~= "table" then return end
+  for key, inner in pairs(v) do
+    local kind = namesOf[key]
+    if kind then
+      local name = type(inner) == "table" and inner.name or inner
+      if type(name) == "string" then rules.reference(list, object, kind, name) end
+    end
+    rules.referencesIn(list, object, inner)
+  end
+end
+
+-- dependency adds an object of any kind to a list. Without a name there is nothing to add.
+function rules.dependency(list, apiVersion, kind, namespace, name)
+  if name == nil or name == "" then return end
+  table.insert(list, { apiVersion = apiVersion, kind = kind, namespace = namespace, name = name })
+end
+
+-- withoutClaims is a pod template without the volumes that claim templates of the same names replace.
+function rules.withoutClaims(template, claims)
+  if template == nil then return nil end
+  local made, volumes = {}, kube.array()
+  for _, claim in ipairs(claims) do made[rules.text(claim, "metadata.name", "")] = true end
+  for _, volume in ipairs(rules.list(template, "spec.volumes")) do
+    if not made[volume.name or ""] then table.insert(volumes, volume) end
+  end
+  if template.spec ~= nil then template.spec.volumes = volumes end
+  return template
+end
+
+-- Cluster API ---------------------------------------------------------------------------------------------
+
+-- clusterAPIReference adds what a field of the spec refers to. References of v1beta2 have no version. That of the kubeadm
+-- providers, which come with Cluster API, is its own; what other providers serve cannot be known here.
+function rules.clusterAPIReference(list, object, path)
+  local reference = rules.table(object, path)
+  if reference == nil then return end
+  local version, group = reference.apiVersion, rules.text(reference, "apiGroup", "")
+  if version == nil and string.sub(rules.text(reference, "kind", ""), 1, 7) == "Kubeadm" and group ~= "" then
+    version = group .. "/v1beta2"
+  end
+  if version == nil or version == "" then return end
+  local namespace = reference.namespace or kube.get(object, "metadata.namespace")
+  rules.dependency(list, version, reference.kind, namespace, reference.name)
+end
+
+-- clusterAPIMachine adds what the machine spec at a path needs.
+function rules.clusterAPIMachine(list, object, path)
+  rules.clusterAPIReference(list, object, path .. ".infrastructureRef")
+  rules.clusterAPIReference(list, object, path .. ".bootstrap.configRef")
+  if kube.get(object, path .. ".bootstrap.configRef") == nil then
+    rules.references(list, object, "Secret", { path .. ".bootstrap.dataSecretName" })
+  end
+  local namespace = kube.get(object, "metadata.namespace")
+  rules.dependency(list, object.apiVersion, "Cluster", namespace, rules.text(object, "spec.clusterName"))
+  return list
+end
+
+-- clusterAPICondition is the condition of a type, whichever of the two sets it is in while versions overlap.
+function rules.clusterAPICondition(object, kind)
+  return kube.condition(object, kind) or kube.condition({ status = rules.table(object, "status.v1beta2") }, kind)
+end
+
+-- clusterAPIHealth is the health that is not good, nil if nothing of it applies: the object is paused, not observed,
+-- has failed or is going.
+function rules.clusterAPIHealth(object)
+  if rules.flag(object, "spec.paused") or kube.get(object, 'metadata.annotations["cluster.x-k8s.io/paused"]') ~= nil then
+    return rules.suspended("Paused", "reconciliation is paused")
+  end
+  local notObserved = rules.notObserved(object)
+  if notObserved then return notObserved end
+  local phase = rules.text(object, "status.phase", "")
+  if phase == "Failed" then
+    return rules.degraded(phase, rules.text(object, "status.failureMessage")
+      or rules.text(object, "status.deprecated.v1beta1.failureMessage", ""))
+  end
+  if phase == "Deleting" or phase == "Deleted" then return rules.progressing(phase, "the object is being deleted") end
+end
+
+-- The fields that the reports of Cluster API have in common.
+rules.clusterAPIFields = { "phase", "conditions", "observedGeneration", "failureReason", "failureMessage", "deprecated", "v1beta2" }
+
 -- Health --------------------------------------------------------------------------------------------------
 
 local function verdict(status)
@@ -547,6 +952,48 @@ function rules.notObserved(object)
   end
 end
 
+-- behind is notObserved for what need not say which version its controller has seen.
+function rules.behind(object)
+  if rules.table(object, "status") == nil then
+    return rules.progressing("NotReported", "there is no status yet")
+  end
+  local seen = rules.number(kube.get(object, "status.observedGeneration"))
+  if seen ~= nil and seen < rules.int(object, "metadata.generation", 0) then
+    return rules.progressing("NotObserved", "the controller has not seen the latest change yet")
+  end
+end
+
+-- outdated says whether a condition is about an earlier version of the object.
+function rules.outdated(object, condition)
+  local seen = rules.int(condition, "observedGeneration")
+  return seen ~= nil and seen < rules.int(object, "metadata.generation", 0)
+end
+
+-- byCondition is the health by a condition of which True is good. It is not bad that it is False for a reason that
+-- waiting has.
+function rules.byCondition(object, kind, waiting)
+  local condition = kube.condition(object, kind)
+  if condition ~= nil then
+    if rules.outdated(object, condition) then
+      return rules.progressing("NotObserved", "condition %s is about an earlier version", kind)
+    end
+    local reason, message = rules.text(condition, "reason", ""), rules.text(condition, "message", "")
+    if condition.status == "True" then return rules.healthy(reason, message) end
+    if waiting and waiting[reason] then return rules.progressing(reason, message) end
+  end
+  return rules.fromCondition(condition, kind)
+end
+
+-- worst is the first of the healths that is the furthest from Healthy; nil if there is none.
+function rules.worst(healths)
+  local order = { Healthy = 1, Suspended = 2, Unknown = 3, Progressing = 4, Degraded = 5 }
+  local worst
+  for _, health in ipairs(healths) do
+    if worst == nil or order[health.status] > order[worst.status] then worst = health end
+  end
+  return worst
+end
+
 -- rollout is the health by three numbers: what is wanted, what of it is updated, what of that is available.
 -- Without a wanted number any will do; a missing other one has not been reported.
 function rules.rollout(wanted, updated, available)
@@ -569,6 +1016,20 @@ function rules.fromCondition(condition, kind)
   end
   local health = condition.status == "False" and rules.degraded or rules.progressing
   return health(condition.reason, condition.message)
+end
+
+-- byCondition is the health by one condition: True is healthy, False degraded, anything else progressing. A
+-- condition that is about an older generation says nothing about this one.
+function rules.byCondition(object, kind)
+  local condition = kube.condition(object, kind)
+  if condition == nil then return rules.fromCondition(condition, kind) end
+  local seen = rules.int(condition, "observedGeneration", 0)
+  if seen > 0 and seen < rules.int(object, "metadata.generation", 0) then
+    return rules.progressing("NotObserved", "the controller has not seen the latest change yet")
+  end
+  if condition.status ~= "True" then return rules.fromCondition(condition, kind) end
+  local reason = rules.text(condition, "reason", "")
+  return rules.healthy(reason ~= "" and reason or kind, condition.message)
 end
 
 return rules
