@@ -218,15 +218,6 @@ function rules.extend(list, more)
   return list
 end
 
--- link adds an object of any kind, in the namespace of the object unless another is given. Without
--- a name, or a kind, there is nothing to add. What has no namespace is given an empty one.
-function rules.link(list, object, apiVersion, kind, name, namespace)
-  if name == nil or name == "" or kind == nil or kind == "" then return end
-  if namespace == nil then namespace = kube.get(object, "metadata.namespace") end
-  if namespace == "" then namespace = nil end
-  table.insert(list, { apiVersion = apiVersion, kind = kind, namespace = namespace, name = name })
-end
-
 -- selected adds the Secrets and ConfigMaps of which anything below v selects a key: {name, key}, in a field called
 -- configMap or configMapKeyRef from a ConfigMap, in any other from a Secret.
 function rules.selected(list, object, v, field)
@@ -372,14 +363,6 @@ function rules.highest(items, path, ranks)
   return found
 end
 
--- byCluster are the items in the order of their clusters' names, so that it does not matter who came first.
-function rules.byCluster(items)
-  local sorted = {}
-  for _, item in ipairs(items) do table.insert(sorted, item) end
-  table.sort(sorted, function(a, b) return (a.clusterName or "") < (b.clusterName or "") end)
-  return sorted
-end
-
 -- append lists the entries of all members' lists in order.
 function rules.append(items, path)
   local list = kube.array()
@@ -449,104 +432,6 @@ function rules.mergeConditions(items)
     end
   end
   return merged
-end
-
--- severity is the higher the worse a condition is. Of negative ones True is bad. What is neither True nor False
--- nor Unknown, such as Degraded, is not good.
-local function severity(status, negative)
-  if status == (negative and "True" or "False") then return 4 end
-  if status == (negative and "False" or "True") then return 1 end
-  return status == "Unknown" and 2 or 3
-end
-
-local function set(list)
-  local members = {}
-  for _, v in ipairs(list or {}) do members[v] = true end
-  return members
-end
-
--- foldConditions makes one condition of each type, as an API that forbids two of a type wants them: the worst that
--- any member reports, with the messages of those who report it. how.negative lists the types of which True is bad;
--- those of how.required are only True if they are so in all members. It gives nil if there are no conditions.
-function rules.foldConditions(items, how)
-  local negative, required = set(how.negative), set(how.required)
-  local order, groups = {}, {}
-  for _, item in ipairs(items) do
-    for _, condition in ipairs(rules.list(item, "status.conditions")) do
-      local kind = rules.text(condition, "type", "")
-      local group = groups[kind]
-      if group == nil then
-        group = { severity = 0, from = {} }
-        groups[kind] = group
-        table.insert(order, kind)
-      end
-      group.from[item] = true
-      local severe = severity(rules.text(condition, "status", ""), negative[kind])
-      if severe > group.severity then
-        group.severity, group.condition, group.messages, group.since = severe, condition, {}, ""
-      end
-      if severe == group.severity then
-        table.insert(group.messages, string.format("%s=%s", item.clusterName or "", rules.text(condition, "message", "")))
-        local since = rules.text(condition, "lastTransitionTime", "")
-        if since > group.since then group.since = since end
-      end
-    end
-  end
-  table.sort(order)
-  local folded = kube.array()
-  for _, kind in ipairs(order) do
-    local group = groups[kind]
-    local condition, messages = group.condition, group.messages
-    local missing = rules.clusters(items, function(item) return not group.from[item] end)
-    if required[kind] and group.severity == 1 and #missing > 0 then
-      condition.status, condition.reason = "Unknown", "NotReported"
-      messages = { "not reported yet by " .. table.concat(missing, ", ") }
-    end
-    condition.message = table.concat(messages, ", ")
-    if group.since ~= "" then condition.lastTransitionTime = group.since end
-    condition.observedGeneration = nil -- It is that of a member.
-    table.insert(folded, condition)
-  end
-  return #folded > 0 and folded or nil
-end
-
--- foldEntries makes one entry of those in all members' lists for which key gives the same text. fold makes it of
--- items whose status is the entry, if the member has one.
-function rules.foldEntries(items, path, key, fold)
-  local order, found = {}, {}
-  for _, item in ipairs(items) do
-    for _, entry in ipairs(rules.list(item, path)) do
-      local name = key(entry)
-      if found[name] == nil then
-        found[name] = {}
-        table.insert(order, name)
-      end
-      found[name][item] = entry
-    end
-  end
-  table.sort(order)
-  local folded = kube.array()
-  for _, name in ipairs(order) do
-    local entries = {}
-    for _, item in ipairs(items) do
-      table.insert(entries, { clusterName = item.clusterName, status = found[name][item] })
-    end
-    table.insert(folded, fold(entries))
-  end
-  return #folded > 0 and folded or nil
-end
-
--- folded is AggregateStatus of what has conditions: these folded, fields in how.last those of the last member that
--- has them, and fields in how.counters summed. With how.generation the status has the observed generation.
-function rules.folded(object, items, how)
-  items = rules.byCluster(items)
-  rules.table(object, "status")
-  local status = rules.object(object, "status")
-  if how.generation then status.observedGeneration = rules.observedGeneration(object, items) end
-  rules.sum(status, items, how.counters or {})
-  for _, field in ipairs(how.last or {}) do status[field] = rules.last(items, "status." .. field) end
-  status.conditions = rules.foldConditions(items, how)
-  return object
 end
 
 -- newCondition is a condition as an aggregate shows it.
@@ -801,6 +686,33 @@ function rules.fold(status, items, how)
   return status
 end
 
+-- foldEntries makes one entry of those in all members' lists for which key gives the same text. fold makes it of
+-- items whose status is the entry, if the member has one.
+function rules.foldEntries(items, path, key, fold)
+  items = byCluster(items)
+  local order, found = {}, {}
+  for _, item in ipairs(items) do
+    for _, entry in ipairs(rules.list(item, path)) do
+      local name = key(entry)
+      if found[name] == nil then
+        found[name] = {}
+        table.insert(order, name)
+      end
+      found[name][item] = entry
+    end
+  end
+  table.sort(order)
+  local folded = kube.array()
+  for _, name in ipairs(order) do
+    local entries = {}
+    for _, item in ipairs(items) do
+      table.insert(entries, { clusterName = item.clusterName, status = found[name][item] })
+    end
+    table.insert(folded, fold(entries))
+  end
+  return #folded > 0 and folded or nil
+end
+
 -- foldQuantities adds up the resource lists at a path, nil if there is none.
 function rules.foldQuantities(items, path)
   local total
@@ -963,29 +875,8 @@ function rules.behind(object)
   end
 end
 
--- outdated says whether a condition is about an earlier version of the object.
-function rules.outdated(object, condition)
-  local seen = rules.int(condition, "observedGeneration")
-  return seen ~= nil and seen < rules.int(object, "metadata.generation", 0)
-end
-
--- byCondition is the health by a condition of which True is good. It is not bad that it is False for a reason that
--- waiting has.
-function rules.byCondition(object, kind, waiting)
-  local condition = kube.condition(object, kind)
-  if condition ~= nil then
-    if rules.outdated(object, condition) then
-      return rules.progressing("NotObserved", "condition %s is about an earlier version", kind)
-    end
-    local reason, message = rules.text(condition, "reason", ""), rules.text(condition, "message", "")
-    if condition.status == "True" then return rules.healthy(reason, message) end
-    if waiting and waiting[reason] then return rules.progressing(reason, message) end
-  end
-  return rules.fromCondition(condition, kind)
-end
-
--- worst is the first of the healths that is the furthest from Healthy; nil if there is none.
-function rules.worst(healths)
+-- worstHealth is the first of the healths that is the furthest from Healthy; nil if there is none.
+function rules.worstHealth(healths)
   local order = { Healthy = 1, Suspended = 2, Unknown = 3, Progressing = 4, Degraded = 5 }
   local worst
   for _, health in ipairs(healths) do
@@ -1018,17 +909,20 @@ function rules.fromCondition(condition, kind)
   return health(condition.reason, condition.message)
 end
 
--- byCondition is the health by one condition: True is healthy, False degraded, anything else progressing. A
--- condition that is about an older generation says nothing about this one.
-function rules.byCondition(object, kind)
+-- byCondition is the health by one condition: True is healthy, False degraded unless it is for one of the reasons
+-- in waiting, anything else progressing. A condition that is about an older generation says nothing about this one.
+function rules.byCondition(object, kind, waiting)
   local condition = kube.condition(object, kind)
   if condition == nil then return rules.fromCondition(condition, kind) end
   local seen = rules.int(condition, "observedGeneration", 0)
   if seen > 0 and seen < rules.int(object, "metadata.generation", 0) then
     return rules.progressing("NotObserved", "the controller has not seen the latest change yet")
   end
-  if condition.status ~= "True" then return rules.fromCondition(condition, kind) end
   local reason = rules.text(condition, "reason", "")
+  for _, passing in ipairs(condition.status == "False" and waiting or {}) do
+    if reason == passing then return rules.progressing(reason, condition.message) end
+  end
+  if condition.status ~= "True" then return rules.fromCondition(condition, kind) end
   return rules.healthy(reason ~= "" and reason or kind, condition.message)
 end
 
