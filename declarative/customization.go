@@ -85,7 +85,11 @@ func decode(d *manifest.Document, n *yamlv3.Node, value any) (*Customization, er
 		if kind == v1alpha1.KindResourceInterpreterCustomization {
 			want = fmt.Sprintf(" (want %s)", v1alpha1.GroupVersion)
 		}
-		return nil, d.ErrorAt(n, fmt.Errorf("%w, got %s%s", ErrOtherKind, strings.TrimSpace(apiVersion+" "+kind), want))
+		got := strings.TrimSpace(apiVersion + " " + kind)
+		if got == "" {
+			got = "an object without apiVersion and kind"
+		}
+		return nil, d.ErrorAt(n, fmt.Errorf("%w, got %s%s", ErrOtherKind, got, want))
 	}
 	text, err := json.Marshal(object)
 	if err != nil {
