@@ -649,7 +649,9 @@ function rules.foldConditions(items, any)
   items = byCluster(items)
   local kinds, ranks, list = {}, {}, kube.array()
   for _, kind in ipairs(any or {}) do ranks[kind] = anywhere end
-  for _, condition in ipairs(rules.append(items, "status.conditions")) do kinds[rules.text(condition, "type", "")] = true end
+  for _, condition in ipairs(rules.append(items, "status.conditions")) do
+    kinds[rules.text(condition, "type", "")] = true
+  end
   for _, kind in ipairs(rules.keys(kinds)) do
     if kind ~= "" then table.insert(list, foldCondition(items, kind, ranks[kind] or everywhere)) end
   end
@@ -717,9 +719,9 @@ end
 function rules.foldQuantities(items, path)
   local total
   for _, item in ipairs(items) do
-    for name, quantity in pairs(rules.table(item, path) or {}) do
+    for name in pairs(rules.table(item, path) or {}) do
       total = total or kube.object()
-      total[name] = kube.resourceAdd(total[name], rules.quantity(quantity))
+      total[name] = kube.resourceAdd(total[name], rules.quantity(item, string.format('%s["%s"]', path, name)))
     end
   end
   return total
@@ -768,6 +770,13 @@ function rules.referencesIn(list, object, v)
   end
 end
 
+-- pathsIn lists the paths of a field in all entries of a list.
+function rules.pathsIn(object, path, field)
+  local paths = {}
+  for i in ipairs(rules.list(object, path)) do paths[i] = string.format("%s[%d].%s", path, i, field) end
+  return paths
+end
+
 -- dependency adds an object of any kind to a list. Without a name there is nothing to add.
 function rules.dependency(list, apiVersion, kind, namespace, name)
   if name == nil or name == "" then return end
@@ -782,24 +791,21 @@ function rules.withoutClaims(template, claims)
   for _, volume in ipairs(rules.list(template, "spec.volumes")) do
     if not made[volume.name or ""] then table.insert(volumes, volume) end
   end
-  if template.spec ~= nil then template.spec.volumes = volumes end
+  if rules.table(template, "spec") then template.spec.volumes = volumes end
   return template
 end
 
 -- Cluster API ---------------------------------------------------------------------------------------------
 
--- clusterAPIReference adds what a field of the spec refers to. References of v1beta2 have no version. That of the kubeadm
+-- clusterAPIReference adds what a field refers to. References of v1beta2 have no version. That of the kubeadm
 -- providers, which come with Cluster API, is its own; what other providers serve cannot be known here.
 function rules.clusterAPIReference(list, object, path)
-  local reference = rules.table(object, path)
-  if reference == nil then return end
-  local version, group = reference.apiVersion, rules.text(reference, "apiGroup", "")
-  if version == nil and string.sub(rules.text(reference, "kind", ""), 1, 7) == "Kubeadm" and group ~= "" then
-    version = group .. "/v1beta2"
-  end
-  if version == nil or version == "" then return end
-  local namespace = reference.namespace or kube.get(object, "metadata.namespace")
-  rules.dependency(list, version, reference.kind, namespace, reference.name)
+  local version, kind = rules.text(object, path .. ".apiVersion", ""), rules.text(object, path .. ".kind", "")
+  local group = rules.text(object, path .. ".apiGroup", "")
+  if version == "" and group ~= "" and string.sub(kind, 1, 7) == "Kubeadm" then version = group .. "/v1beta2" end
+  if version == "" or kind == "" then return end
+  local namespace = rules.text(object, path .. ".namespace", rules.namespace(object))
+  rules.dependency(list, version, kind, namespace, rules.text(object, path .. ".name"))
 end
 
 -- clusterAPIMachine adds what the machine spec at a path needs.
@@ -809,8 +815,8 @@ function rules.clusterAPIMachine(list, object, path)
   if kube.get(object, path .. ".bootstrap.configRef") == nil then
     rules.references(list, object, "Secret", { path .. ".bootstrap.dataSecretName" })
   end
-  local namespace = kube.get(object, "metadata.namespace")
-  rules.dependency(list, object.apiVersion, "Cluster", namespace, rules.text(object, "spec.clusterName"))
+  local cluster = rules.text(object, "spec.clusterName")
+  rules.dependency(list, object.apiVersion, "Cluster", rules.namespace(object), cluster)
   return list
 end
 
@@ -822,7 +828,8 @@ end
 -- clusterAPIHealth is the health that is not good, nil if nothing of it applies: the object is paused, not observed,
 -- has failed or is going.
 function rules.clusterAPIHealth(object)
-  if rules.flag(object, "spec.paused") or kube.get(object, 'metadata.annotations["cluster.x-k8s.io/paused"]') ~= nil then
+  local annotation = kube.get(object, 'metadata.annotations["cluster.x-k8s.io/paused"]')
+  if annotation ~= nil or rules.flag(object, "spec.paused") then
     return rules.suspended("Paused", "reconciliation is paused")
   end
   local notObserved = rules.notObserved(object)
@@ -835,8 +842,26 @@ function rules.clusterAPIHealth(object)
   if phase == "Deleting" or phase == "Deleted" then return rules.progressing(phase, "the object is being deleted") end
 end
 
--- The fields that the reports of Cluster API have in common.
-rules.clusterAPIFields = { "phase", "conditions", "observedGeneration", "failureReason", "failureMessage", "deprecated", "v1beta2" }
+-- clusterAPIReport is report, with what all kinds of Cluster API have.
+function rules.clusterAPIReport(object, fields)
+  for _, field in ipairs({
+    "phase", "conditions", "observedGeneration", "failureReason", "failureMessage", "deprecated", "v1beta2",
+  }) do
+    table.insert(fields, field)
+  end
+  return rules.report(object, fields)
+end
+
+-- clusterAPIFold is the status over all members, in the manner of fold.
+function rules.clusterAPIFold(object, items, how)
+  local status = rules.synced(object, items, {})
+  how.any = { "Deleting", "Paused", "Remediating", "RollingOut", "ScalingUp", "ScalingDown" }
+  how.firsts = how.firsts or {}
+  for _, field in ipairs({ "failureReason", "failureMessage", "deprecated", "v1beta2" }) do
+    table.insert(how.firsts, field)
+  end
+  return rules.fold(status, items, how)
+end
 
 -- Health --------------------------------------------------------------------------------------------------
 
