@@ -187,15 +187,14 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	hint := ""
 	var names []string
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
 	if near := interpreter.Nearest(args[0], names); near != "" {
-		hint = fmt.Sprintf(", did you mean %s?", near)
+		return usage("unexpected argument %q, did you mean the command %s?", args[0], near)
 	}
-	return usage("unexpected argument %q%s; files are given with -f and the other file flags", args[0], hint)
+	return usage("unexpected argument %q; files are given with -f and the other file flags", args[0])
 }
 
 // flagError is an error of the command line, with the flag that was probably meant.

@@ -22,11 +22,13 @@ type ruleFlags struct {
 	recursive bool
 	limits    luakube.Limits
 	memory    string
+	flags     *pflag.FlagSet
 }
 
 const filenameFlag = "--filename"
 
 func (f *ruleFlags) add(flags *pflag.FlagSet) {
+	f.flags = flags
 	f.limits = luakube.DefaultLimits()
 	flags.StringSliceVarP(&f.filenames, "filename", "f", nil, "customizations: a file, a directory, a pattern, an http(s) URL, or - for standard input; may be repeated")
 	flags.BoolVarP(&f.recursive, "recursive", "R", false, "descend into the directories given with -f")
@@ -37,6 +39,10 @@ func (f *ruleFlags) add(flags *pflag.FlagSet) {
 
 // engineOptions are the options of every engine that runs scripts here.
 func (f *ruleFlags) engineOptions(s *session) ([]luakube.Option, error) {
+	if f.flags.Changed("filename") && len(f.filenames) == 0 {
+		// As a shell has it if a variable is not set. To answer without customizations would hide that.
+		return nil, usage("%s: the name of the file is empty", filenameFlag)
+	}
 	limits := f.limits
 	memory, err := resource.ParseQuantity(f.memory)
 	if err != nil {

@@ -43,7 +43,7 @@ func newSheet(c *v1alpha1.ResourceInterpreterCustomization, showDoc bool) *sheet
 			for _, line := range []string{
 				"Gives " + contract.Summary + ".",
 				"function " + contract.String(),
-				"In the place of a result, " + contract.None + ".",
+				"Nil and empty tables: " + contract.None + ".",
 			} {
 				fmt.Fprintf(&b, "%s %s\n", s.help, line)
 			}

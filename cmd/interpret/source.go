@@ -83,6 +83,8 @@ func (s *session) readOne(ctx context.Context, flag, name string, recursive bool
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+		// As in a directory, cases are left out, unless they are asked for.
+		matches = slices.DeleteFunc(matches, func(match string) bool { return isCaseFile(match) && !isCaseFile(name) })
 		if len(matches) == 0 {
 			return nil, fmt.Errorf("%s: no file matches", name)
 		}
