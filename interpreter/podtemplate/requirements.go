@@ -196,11 +196,13 @@ func resources(m map[string]any, field string) (corev1.ResourceList, error) {
 	return out, nil
 }
 
-// Parsing rounds to a billionth, one digit at a time: an exponent of minus two billion takes hours. Neither
-// bound keeps out a quantity that an API server has stored: it stores them in their shortest form.
+// Parsing rounds to a billionth, one digit at a time: an exponent of minus two billion takes hours. So does
+// adding where it is plus two billion. No bound keeps out a quantity that an API server has stored: it stores
+// them in their shortest form.
 const (
 	longestQuantity  = 128
 	smallestExponent = -64
+	largestExponent  = 64
 )
 
 // Quantity reads a quantity as the API does, from text or from a number. Unlike resource.ParseQuantity, it
@@ -219,7 +221,7 @@ func Quantity(v any) (resource.Quantity, error) {
 		return resource.Quantity{}, fmt.Errorf("must be a quantity, got %s", describe(v))
 	}
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		if exponent, err := strconv.Atoi(s[i+1:]); err == nil && exponent < smallestExponent {
+		if exponent, err := strconv.Atoi(s[i+1:]); err == nil && (exponent < smallestExponent || exponent > largestExponent) {
 			return resource.Quantity{}, fmt.Errorf("must be a quantity of a sensible size, got %s", describe(v))
 		}
 	}
