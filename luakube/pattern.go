@@ -71,6 +71,9 @@ func (m *matcher) match(s, p int) (int, error) {
 		if err != nil {
 			return -1, err
 		}
+		if err := m.meter.steps((end - p) / bytesPerStep); err != nil {
+			return -1, err
+		}
 		if end < len(m.pat) {
 			switch m.pat[end] {
 			case '?':
@@ -112,6 +115,9 @@ func (m *matcher) special(s, p int) (next int, failed, done bool, err error) {
 			return 0, false, false, errors.New("missing '[' after '%f' in pattern")
 		}
 		end, err := m.classEnd(p + 2)
+		if err == nil {
+			err = m.meter.steps((end - p) / bytesPerStep)
+		}
 		if err != nil {
 			return 0, false, false, err
 		}
@@ -177,10 +183,12 @@ func (m *matcher) close(s, p int) (int, error) {
 func (m *matcher) most(s, p, end int) (int, error) {
 	n := 0
 	for s+n < len(m.src) && m.single(m.src[s+n], p, end) {
-		n++
-	}
-	if err := m.meter.steps(n / 4); err != nil {
-		return -1, err
+		if n++; n%4 == 0 {
+			// A long set takes as long as a long text.
+			if err := m.meter.steps(1 + (end-p)/4); err != nil {
+				return -1, err
+			}
+		}
 	}
 	for ; n >= 0; n-- {
 		r, err := m.match(s+n, end+1)
@@ -200,6 +208,9 @@ func (m *matcher) least(s, p, end int) (int, error) {
 		}
 		if s >= len(m.src) || !m.single(m.src[s], p, end) {
 			return -1, nil
+		}
+		if err := m.meter.steps(1 + (end-p)/bytesPerStep); err != nil {
+			return -1, err
 		}
 		s++
 	}
