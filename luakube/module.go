@@ -1,8 +1,10 @@
 package luakube
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 	luar "layeh.com/gopher-luar"
@@ -69,47 +71,161 @@ func (m *vm) goModule(name string, value any) lua.LValue {
 	if v := reflect.ValueOf(value); v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String {
 		lib := &library{frozen: m.state.CreateTable(0, v.Len())}
 		for it := v.MapRange(); it.Next(); {
-			lib.frozen.RawSetString(it.Key().String(), m.wrap(luar.New(m.state, it.Value().Interface())))
+			lib.frozen.RawSetString(it.Key().String(), m.wrapValue(it.Value().Interface()))
 			lib.listed = append(lib.listed, it.Key().String())
 		}
 		m.register(name, lib)
 		return m.openLibrary(name)
 	}
-	return m.wrap(luar.New(m.state, value))
+	return m.wrapValue(value)
 }
 
-// wrap makes a Go value's functions see whole objects: gopher-luar reads a table's content directly, where a
-// view has none before it is filled.
+func (m *vm) wrapValue(value any) lua.LValue {
+	v := luar.New(m.state, value)
+	if fn, ok := v.(*lua.LFunction); ok {
+		return m.wrapFunction(fn, reflect.TypeOf(value))
+	}
+	return m.wrap(v)
+}
+
+// wrap makes what gopher-luar made of a Go value fit for scripts: its functions are given whole objects, and it
+// cannot be changed, since all scripts share it.
 func (m *vm) wrap(v lua.LValue) lua.LValue {
 	switch v := v.(type) {
 	case *lua.LFunction:
-		return m.function(func(m *vm, l *lua.LState) int {
-			n := l.GetTop()
-			for i := 1; i <= n; i++ {
-				if t, ok := l.Get(i).(*lua.LTable); ok {
-					m.must(m.fillDeep(t, 0))
-				}
-			}
-			l.Insert(v, 1)
-			l.Call(n, lua.MultRet)
-			return l.GetTop()
-		})
+		return m.wrapFunction(v, nil)
 	case *lua.LUserData:
 		meta, ok := v.Metatable.(*lua.LTable)
-		if !ok || m.wrapped[meta] {
+		if !ok || v == m.null || meta == m.mt.integer || m.wrapped[meta] {
 			return v
 		}
 		m.wrapped[meta] = true
+		t := reflect.TypeOf(v.Value)
 		if index, ok := meta.RawGetString("__index").(*lua.LFunction); ok {
-			meta.RawSetString("__index", m.function(func(m *vm, l *lua.LState) int {
-				l.Insert(index, 1)
-				l.Call(l.GetTop()-1, 1)
-				l.Push(m.wrap(l.Get(-1)))
-				return 1
+			meta.RawSetString("__index", m.function(func(m *vm, l *lua.LState) int { return m.member(l, index, t) }))
+		}
+		// Iterating and following a pointer give more values to wrap; a channel would block.
+		for _, name := range []string{"__call", "__unm"} {
+			if op, ok := meta.RawGetString(name).(*lua.LFunction); ok && t.Kind() != reflect.Chan {
+				meta.RawSetString(name, m.wrapFunction(op, nil))
+			} else {
+				meta.RawSetString(name, lua.LNil)
+			}
+		}
+		for _, name := range []string{"__newindex", "__add", "__pow"} {
+			meta.RawSetString(name, m.function(func(m *vm, l *lua.LState) int {
+				l.RaiseError("a module's values cannot be changed")
+				return 0
 			}))
 		}
 	}
 	return v
+}
+
+// member is a field or method of a Go value.
+func (m *vm) member(l *lua.LState, index *lua.LFunction, t reflect.Type) int {
+	key := l.Get(2)
+	l.Insert(index, 1)
+	l.Call(l.GetTop()-1, 1)
+	v := l.Get(-1)
+	if fn, ok := v.(*lua.LFunction); ok {
+		if name, ok := key.(lua.LString); ok && name != "" {
+			method, found := t.MethodByName(string(name))
+			if !found {
+				method, found = t.MethodByName(strings.ToUpper(string(name[:1])) + string(name[1:]))
+			}
+			if found {
+				l.Push(m.wrapFunction(fn, method.Type))
+				return 1
+			}
+		}
+	}
+	l.Push(m.wrap(v))
+	return 1
+}
+
+// wrapFunction calls a function that gopher-luar made. T is its Go type, receiver first if it is a method; nil
+// if that is not known.
+func (m *vm) wrapFunction(fn *lua.LFunction, t reflect.Type) *lua.LFunction {
+	return m.function(func(m *vm, l *lua.LState) int {
+		n := l.GetTop()
+		for i := 1; i <= n; i++ {
+			l.Replace(i, m.forGo(l.Get(i), parameter(t, i-1)))
+		}
+		l.Insert(fn, 1)
+		l.Call(n, lua.MultRet)
+		for i := 1; i <= l.GetTop(); i++ {
+			if s, ok := l.Get(i).(lua.LString); ok {
+				m.chargeText(len(s))
+			}
+			l.Replace(i, m.wrap(l.Get(i)))
+		}
+		return l.GetTop()
+	})
+}
+
+// parameter is the type of a function's parameter, nil if it is not known.
+func parameter(t reflect.Type, i int) reflect.Type {
+	switch {
+	case t == nil:
+		return nil
+	case t.IsVariadic() && i >= t.NumIn()-1:
+		return t.In(t.NumIn() - 1).Elem()
+	case i < t.NumIn():
+		return t.In(i)
+	}
+	return nil
+}
+
+// forGo is an argument as gopher-luar can take it. Where Go takes any JSON value, a table arrives as one.
+func (m *vm) forGo(v lua.LValue, want reflect.Type) lua.LValue {
+	switch v := v.(type) {
+	case *lua.LTable:
+		if !takesJSON(want) {
+			m.must(m.fillDeep(v, 0))
+			return v
+		}
+		x, err := m.encoder().value(v, nil, want)
+		m.must(err)
+		if x == nil {
+			return lua.LNil
+		}
+		return &lua.LUserData{Value: x, Metatable: lua.LNil}
+	case *lua.LFunction:
+		// gopher-luar would call it where nobody counts.
+		return m.function(func(m *vm, l *lua.LState) int {
+			s, n := m.state, l.GetTop()
+			s.Push(v)
+			for i := 1; i <= n; i++ {
+				s.Push(l.Get(i))
+			}
+			before := s.GetTop() - n - 1
+			s.Call(n, lua.MultRet)
+			results := s.GetTop() - before
+			for i := 1; i <= results; i++ {
+				l.Push(s.Get(before + i))
+			}
+			s.SetTop(before)
+			return results
+		})
+	}
+	if v == m.null {
+		return lua.LNil
+	}
+	return v
+}
+
+// takesJSON says whether JSON values can stand for values of a type.
+func takesJSON(t reflect.Type) bool {
+	switch {
+	case t == nil:
+		return false
+	case t.Kind() == reflect.Map:
+		return t.Key().Kind() == reflect.String && takesJSON(t.Elem())
+	case t.Kind() == reflect.Slice:
+		return takesJSON(t.Elem())
+	}
+	return t.Kind() == reflect.Interface && t.NumMethod() == 0
 }
 
 // fillDeep fills a table and all tables in it.
@@ -124,9 +240,16 @@ func (m *vm) fillDeep(t *lua.LTable, depth int) error {
 		if err := m.meter.steps(1); err != nil {
 			return err
 		}
-		if inner, ok := v.(*lua.LTable); ok {
-			if err := m.fillDeep(inner, depth+1); err != nil {
+		switch v := v.(type) {
+		case *lua.LTable:
+			if err := m.fillDeep(v, depth+1); err != nil {
 				return err
+			}
+		case *lua.LFunction:
+			return errors.New("a table for a module holds a function")
+		case *lua.LUserData:
+			if v == m.null {
+				return errors.New("a table for a module holds a null, which its Go type does not take")
 			}
 		}
 	}
