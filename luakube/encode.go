@@ -20,6 +20,9 @@ const maxDepth = 500
 // priceNode is what one value of a result is charged: its box and its place in a map or list.
 const priceNode = 64
 
+// priceMap is what an object of a result is charged, whatever is in it: Go makes room for eight fields at once.
+const priceMap = 320
+
 // fieldError is an error at a place inside a value.
 type fieldError struct {
 	path string // from the outside in: .spec.list[0]
@@ -140,6 +143,9 @@ func (e *encoder) table(t *lua.LTable, original any, want reflect.Type) (any, er
 	if v != nil && !v.filled {
 		return e.partly(v, want)
 	}
+	if err := e.meter.look(); err != nil {
+		return nil, err
+	}
 	n := t.Len()
 	key, _ := t.Next(lua.LNumber(n))
 	if n == 0 {
@@ -212,6 +218,9 @@ func (e *encoder) list(t *lua.LTable, v *view, n int, want reflect.Type) (any, e
 }
 
 func (e *encoder) object(t *lua.LTable, v *view, key lua.LValue, want reflect.Type) (any, error) {
+	if err := e.meter.alloc(priceMap); err != nil {
+		return nil, err
+	}
 	out := map[string]any{}
 	var val lua.LValue
 	if key != lua.LNil {
@@ -270,6 +279,9 @@ func (e *encoder) partly(v *view, want reflect.Type) (any, error) {
 		}
 		return out, nil
 	}
+	if err := e.meter.alloc(priceMap); err != nil {
+		return nil, err
+	}
 	out := make(map[string]any, len(v.object))
 	for _, k := range v.kids {
 		x, err := e.value(k.table, nil, fieldType(want, k.key))
@@ -315,6 +327,9 @@ func (e *encoder) copy(x any, want reflect.Type) (any, error) {
 		if x == nil {
 			return nil, nil
 		}
+		if err := e.meter.alloc(priceMap); err != nil {
+			return nil, err
+		}
 		if err := e.charge(len(x)); err != nil {
 			return nil, err
 		}
@@ -351,7 +366,7 @@ func (e *encoder) copy(x any, want reflect.Type) (any, error) {
 		return e.decodeRaw(x)
 	case *v1alpha1.DependentObjectReference, *v1alpha1.Component, *v1alpha1.ReplicaRequirements:
 		if want != nil && elem(want) == reflect.TypeOf(x).Elem() {
-			return x, nil
+			return cloned(x), nil
 		}
 		return objectForm(x)
 	case *v1alpha1.AggregatedStatusItem:
@@ -362,6 +377,21 @@ func (e *encoder) copy(x any, want reflect.Type) (any, error) {
 		return e.copy(form, nil)
 	}
 	return nil, fmt.Errorf("is a %T, which is no value of a resource", x)
+}
+
+// cloned is a deep copy of a struct, or the struct itself if all of it is copied when it is assigned.
+func cloned(x any) any {
+	switch x := x.(type) {
+	case *v1alpha1.DependentObjectReference:
+		if x.LabelSelector != nil {
+			return x.DeepCopy()
+		}
+	case *v1alpha1.Component:
+		return x.DeepCopy()
+	case *v1alpha1.ReplicaRequirements:
+		return x.DeepCopy()
+	}
+	return x
 }
 
 func (e *encoder) charge(n int) error {

@@ -100,6 +100,9 @@ func bytesString(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
+// longestMessage is how many bytes of what a script raised are passed on.
+const longestMessage = 4096
+
 // place splits the "script:line: " that the engine puts before a message.
 func place(script, message string) (line int, rest string) {
 	rest, found := strings.CutPrefix(message, script+":")

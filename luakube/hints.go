@@ -30,7 +30,7 @@ var (
 	lenMessage     = regexp.MustCompile(`__len undefined`)
 )
 
-var arithOperators = map[string]string{"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "pow": "^"}
+var arithOperators = map[string]string{"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "pow": "^", "unm": "-"}
 
 // explain says which expression on the line a message is about, where that can be told.
 func (h *hints) explain(line int, message string) string {

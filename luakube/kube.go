@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeinterpret/interpret/interpreter/podtemplate"
+	"github.com/kubeinterpret/interpret/interpreter/v1alpha1"
 )
 
 const kubeModule = "kube"
@@ -192,6 +193,7 @@ func kubePodRequirements(m *vm, l *lua.LState) int {
 	m.arguments(l, 1)
 	requirements, err := podtemplate.Requirements(m.template(1))
 	m.must(err)
+	m.must(m.meter.alloc(weight(requirements)))
 	v, err := m.toLua(requirements)
 	m.must(err)
 	l.Push(v)
@@ -207,6 +209,7 @@ func kubePodDependencies(m *vm, l *lua.LState) int {
 	template := m.template(1)
 	dependencies, err := podtemplate.Dependencies(template, namespace)
 	m.must(err)
+	m.must(m.meter.alloc(weight(dependencies)))
 	v, err := m.toLua(dependencies)
 	m.must(err)
 	l.Push(v)
@@ -336,6 +339,31 @@ func kubeObject(m *vm, l *lua.LState) int {
 	return 1
 }
 
+// weight is about what a Go value that a script is given takes, in bytes.
+func weight(v any) int {
+	n := priceNode
+	switch v := v.(type) {
+	case string:
+		n += len(v)
+	case map[string]any:
+		n += priceMap
+		for k, e := range v {
+			n += len(k) + weight(e)
+		}
+	case []any:
+		for _, e := range v {
+			n += weight(e)
+		}
+	case []v1alpha1.DependentObjectReference:
+		n += len(v) * priceMap
+	case []v1alpha1.Component:
+		n += len(v) * 4 * priceMap
+	case *v1alpha1.ReplicaRequirements:
+		n += 4 * priceMap
+	}
+	return n
+}
+
 // kubeNext asks the layers below. What they take is theirs to bound; the wall time goes on.
 func kubeNext(m *vm, l *lua.LState) int {
 	if m.call == nil || m.call.Next == nil {
@@ -354,6 +382,7 @@ func kubeNext(m *vm, l *lua.LState) int {
 		l.Error(m.nextErrValue, 0)
 	}
 	for _, r := range results {
+		m.must(m.meter.alloc(weight(r)))
 		v, err := m.toLua(r)
 		m.must(err)
 		l.Push(v)

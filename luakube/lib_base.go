@@ -1,6 +1,7 @@
 package luakube
 
 import (
+	"math"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -8,6 +9,10 @@ import (
 
 // maxText is the longest text, in bytes, that a library function takes. Karmada has the same bound.
 const maxText = 1_000_000
+
+// longestText is the longest text that a script may make. No object with it could be stored, and the engine
+// hashes and compares texts without counting.
+const longestText = 4 << 20
 
 // blocked are functions that exist so that a script that calls one is told why it fails.
 var blocked = []string{
@@ -19,6 +24,7 @@ var baseFunctions = []goFunction{
 	{name: "ipairs", call: baseIpairs},
 	{name: "next", call: baseNext},
 	{name: "pairs", call: basePairs},
+	{name: "pcall", call: basePcall},
 	{name: "print", call: basePrint},
 	{name: "require", call: baseRequire},
 	{name: "tonumber", call: baseToNumber},
@@ -29,14 +35,7 @@ var baseFunctions = []goFunction{
 }
 
 // engineFunctions are taken from the engine as they are.
-var engineFunctions = []string{"assert", "error", "pcall", "select"}
-
-// engineToNumber and engineXpcall are where the engine's own functions are kept under names that no script
-// can spell.
-const (
-	engineToNumber = "tonumber of the engine"
-	engineXpcall   = "xpcall of the engine"
-)
+var engineFunctions = []string{"assert", "error", "select"}
 
 func (m *vm) openBase() {
 	l := m.state
@@ -46,8 +45,7 @@ func (m *vm) openBase() {
 	for _, name := range engineFunctions {
 		m.base.RawSetString(name, engine.RawGetString(name))
 	}
-	m.base.RawSetString(engineToNumber, engine.RawGetString("tonumber"))
-	m.base.RawSetString(engineXpcall, engine.RawGetString("xpcall"))
+	m.engineToNumber = engine.RawGetString("tonumber").(*lua.LFunction)
 	m.base.RawSetString("_VERSION", lua.LString(lua.LuaVersion))
 	for _, f := range baseFunctions {
 		m.base.RawSetString(f.name, m.function(f.call))
@@ -64,7 +62,7 @@ func (m *vm) openBase() {
 	m.base.RawSetString(opTable, m.function(madeTable))
 	m.base.RawSetString(opIndex, m.function(tableKey))
 	m.base.RawSetString(opClosure, m.function(func(m *vm, l *lua.LState) int {
-		m.must(m.meter.alloc(l.CheckInt(1) * priceClosure))
+		m.must(m.meter.alloc(max(m.int(1), 0) * priceClosure))
 		return 0
 	}))
 }
@@ -72,7 +70,7 @@ func (m *vm) openBase() {
 // madeTable charges for a table that the script has just written down, and gives it its metatable.
 func madeTable(m *vm, l *lua.LState) int {
 	t, ok := l.Get(1).(*lua.LTable)
-	if !ok {
+	if !ok || t.Metatable != lua.LNil {
 		l.SetTop(1)
 		return 1
 	}
@@ -175,18 +173,9 @@ func baseToNumber(m *vm, l *lua.LState) int {
 	if s, ok := l.Get(1).(lua.LString); ok {
 		m.checkText(1, string(s))
 	}
-	l.Insert(m.base.RawGetString(engineToNumber), 1)
+	l.Insert(m.engineToNumber, 1)
 	l.Call(l.GetTop()-1, 1)
 	return 1
-}
-
-// baseXpcall is the engine's. Captured variables may outlive an error that a handler saw, so the state is not
-// used again.
-func baseXpcall(m *vm, l *lua.LState) int {
-	m.broken = true
-	l.Insert(m.base.RawGetString(engineXpcall), 1)
-	l.Call(l.GetTop()-1, lua.MultRet)
-	return l.GetTop()
 }
 
 func basePrint(m *vm, l *lua.LState) int {
@@ -210,7 +199,11 @@ func (m *vm) table(n int) *lua.LTable {
 
 func baseNext(m *vm, l *lua.LState) int {
 	t := m.table(1)
-	key, value := t.Next(l.Get(2))
+	last := l.Get(2)
+	key, value := t.Next(last)
+	if last.Type() == lua.LTNumber && key.Type() != lua.LTNumber {
+		m.must(m.meter.look())
+	}
 	l.Push(key)
 	if key == lua.LNil {
 		return 1
@@ -228,7 +221,7 @@ func basePairs(m *vm, l *lua.LState) int {
 }
 
 func nextItem(m *vm, l *lua.LState) int {
-	t, i := m.table(1), l.CheckInt(2)+1
+	t, i := m.table(1), m.int(2)+1
 	v := t.RawGetInt(i)
 	if v == lua.LNil {
 		l.Push(lua.LNil)
@@ -249,20 +242,49 @@ func baseIpairs(m *vm, l *lua.LState) int {
 
 func baseUnpack(m *vm, l *lua.LState) int {
 	t := m.table(1)
-	from, to := l.OptInt(2, 1), l.OptInt(3, t.Len())
+	from, to := m.optInt(2, 1), m.optInt(3, m.length(t))
 	if to < from {
 		return 0
 	}
-	// Computed as a difference of unsigned values: the bounds may be anything.
-	n := uint64(to) - uint64(from)
-	if n >= stackSlots {
-		l.RaiseError("unpack of %d values: at most %d fit on the stack", n+1, stackSlots)
+	// The bounds may be anything, so the difference is taken where it cannot overflow.
+	more := uint64(to) - uint64(from)
+	if more >= stackSlots {
+		l.RaiseError("unpack of more values than the %d that fit on the stack", stackSlots)
 	}
-	m.must(m.meter.steps(int(n)))
-	for i := from; i <= to; i++ {
-		l.Push(t.RawGetInt(i))
+	n := int(more) + 1
+	m.must(m.meter.steps(n))
+	for i := range n {
+		l.Push(t.RawGetInt(from + i))
 	}
-	return int(n) + 1
+	return n
+}
+
+// length is a list's length.
+func (m *vm) length(t *lua.LTable) int {
+	m.must(m.meter.look())
+	return t.Len()
+}
+
+// int is an argument that must be a number, cut to an integer. One that is too large is the largest, so that
+// math.huge means up to the end, on every machine.
+func (m *vm) int(n int) int {
+	switch f := math.Trunc(m.num(n)); {
+	case f >= math.MaxInt:
+		return math.MaxInt
+	case f <= math.MinInt:
+		return math.MinInt
+	case f != f:
+		return 0
+	default:
+		return int(f)
+	}
+}
+
+func (m *vm) optInt(n, other int) int {
+	if m.state.Get(n) == lua.LNil {
+		return other
+	}
+	return m.int(n)
 }
 
 // checkText refuses a text argument that is longer than functions take.

@@ -3,6 +3,8 @@ package luakube
 import (
 	"math"
 	"math/big"
+	"strconv"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -10,6 +12,19 @@ import (
 // integerMeta makes integers beyond 2^53 act as numbers.
 func (m *vm) integerMeta() *lua.LTable {
 	mt := m.state.CreateTable(0, 8)
+	m.addArithmetic(mt)
+	mt.RawSetString("__eq", m.function(func(m *vm, l *lua.LState) int {
+		a, _ := exactInt(l.Get(1))
+		b, _ := exactInt(l.Get(2))
+		l.Push(lua.LBool(a == b))
+		return 1
+	}))
+	return mt
+}
+
+// addArithmetic gives a metatable the operators for operands of which one is an exact integer or a text that
+// reads as a number.
+func (m *vm) addArithmetic(mt *lua.LTable) {
 	for name, op := range map[string]func(a, b int64) (int64, bool){
 		"__add": addInt, "__sub": subInt, "__mul": mulInt, "__div": divInt, "__mod": modInt,
 	} {
@@ -22,42 +37,58 @@ func (m *vm) integerMeta() *lua.LTable {
 					return 1
 				}
 			}
-			l.Push(lua.LNumber(floatOp(name, m.operand(1), m.operand(2))))
+			l.Push(lua.LNumber(floatOp(name, m.operand(name, 1), m.operand(name, 2))))
 			return 1
 		}))
 	}
 	mt.RawSetString("__pow", m.function(func(m *vm, l *lua.LState) int {
-		l.Push(lua.LNumber(math.Pow(m.operand(1), m.operand(2))))
+		l.Push(lua.LNumber(math.Pow(m.operand("__pow", 1), m.operand("__pow", 2))))
 		return 1
 	}))
 	mt.RawSetString("__unm", m.function(func(m *vm, l *lua.LState) int {
-		i, _ := exactInt(l.Get(1))
-		if r, ok := subInt(0, i); ok {
+		i, exact := exactInt(l.Get(1))
+		if r, ok := subInt(0, i); exact && ok {
 			l.Push(m.integer(r))
 		} else {
-			l.Push(lua.LNumber(-float64(i)))
+			l.Push(l.Get(1))
+			l.Push(lua.LNumber(-m.operand("__unm", 1)))
 		}
 		return 1
 	}))
-	mt.RawSetString("__eq", m.function(func(m *vm, l *lua.LState) int {
-		a, _ := exactInt(l.Get(1))
-		b, _ := exactInt(l.Get(2))
-		l.Push(lua.LBool(a == b))
-		return 1
-	}))
-	return mt
 }
 
+// longestNumber is how long a text may be that is read as a number.
+const longestNumber = 1000
+
 // operand is an operand of arithmetic as the engine would take it: a number, or text that reads as one.
-func (m *vm) operand(n int) float64 {
-	v := m.state.Get(n)
-	if i, ok := exactInt(v); ok {
-		return float64(i)
+func (m *vm) operand(name string, n int) float64 {
+	switch v := m.state.Get(n).(type) {
+	case lua.LNumber:
+		return float64(v)
+	case *lua.LUserData:
+		if i, ok := exactInt(v); ok {
+			return float64(i)
+		}
+	case lua.LString:
+		if f, ok := parseNumber(string(v)); ok {
+			return f
+		}
 	}
-	if !lua.LVCanConvToString(v) {
-		m.state.RaiseError("attempt to calculate with a %s value", m.typeName(v))
+	m.state.RaiseError("cannot perform %s operation between %s and %s", strings.TrimPrefix(name, "__"), m.typeName(m.state.Get(1)), m.typeName(m.state.Get(2)))
+	return 0
+}
+
+// parseNumber reads a number as the engine does.
+func parseNumber(s string) (float64, bool) {
+	if len(s) > longestNumber {
+		return 0, false
 	}
-	return float64(lua.LVAsNumber(v))
+	s = strings.Trim(s, " \t\n")
+	if i, err := strconv.ParseInt(s, 0, 64); err == nil {
+		return float64(i), true
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return f, err == nil
 }
 
 func floatOp(name string, a, b float64) float64 {
@@ -71,7 +102,11 @@ func floatOp(name string, a, b float64) float64 {
 	case "__div":
 		return a / b
 	}
-	return a - math.Floor(a/b)*b
+	r := math.Mod(a, b)
+	if b > 0 && r < 0 || b < 0 && r > 0 {
+		r += b
+	}
+	return r
 }
 
 func addInt(a, b int64) (int64, bool) {

@@ -125,9 +125,9 @@ func mathRandom(m *vm, l *lua.LState) int {
 	case 0:
 		l.Push(lua.LNumber(m.rand().Float64()))
 	case 1:
-		l.Push(m.randomInt(1, l.CheckInt64(1), 1))
+		l.Push(m.randomInt(1, int64(m.int(1)), 1))
 	default:
-		l.Push(m.randomInt(l.CheckInt64(1), l.CheckInt64(2), 2))
+		l.Push(m.randomInt(int64(m.int(1)), int64(m.int(2)), 2))
 	}
 	return 1
 }

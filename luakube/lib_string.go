@@ -26,6 +26,25 @@ var stringFunctions = []goFunction{
 	{name: "upper", call: str1(strings.ToUpper)},
 }
 
+// builder makes a text of pieces, charging for each before it is copied.
+type builder struct {
+	strings.Builder
+	m *vm
+}
+
+func (m *vm) builder() *builder { return &builder{m: m} }
+
+func (b *builder) write(s string) {
+	b.m.chargeText(len(s))
+	if b.Len()+len(s) > longestText {
+		b.m.chargeText(b.Len() + len(s))
+	}
+	b.WriteString(s)
+}
+
+// text is the whole, which has been paid for.
+func (b *builder) text() lua.LString { return lua.LString(b.String()) }
+
 func str1(f func(string) string) func(m *vm, l *lua.LState) int {
 	return func(m *vm, l *lua.LState) int {
 		s := m.str(1)
@@ -63,7 +82,7 @@ func span(n, from, to int) (int, int) {
 
 func strSub(m *vm, l *lua.LState) int {
 	s := m.str(1)
-	from, to := span(len(s), l.OptInt(2, 1), l.OptInt(3, -1))
+	from, to := span(len(s), m.optInt(2, 1), m.optInt(3, -1))
 	if from >= to {
 		l.Push(lua.LString(""))
 		return 1
@@ -74,8 +93,8 @@ func strSub(m *vm, l *lua.LState) int {
 
 func strByte(m *vm, l *lua.LState) int {
 	s := m.str(1)
-	first := l.OptInt(2, 1)
-	from, to := span(len(s), first, l.OptInt(3, first))
+	first := m.optInt(2, 1)
+	from, to := span(len(s), first, m.optInt(3, first))
 	if from >= to {
 		return 0
 	}
@@ -92,7 +111,7 @@ func strByte(m *vm, l *lua.LState) int {
 func strChar(m *vm, l *lua.LState) int {
 	b := make([]byte, l.GetTop())
 	for i := range b {
-		c := l.CheckInt(i + 1)
+		c := m.int(i + 1)
 		if c < 0 || c > 255 {
 			l.ArgError(i+1, "value out of range")
 		}
@@ -103,15 +122,12 @@ func strChar(m *vm, l *lua.LState) int {
 }
 
 func strRep(m *vm, l *lua.LState) int {
-	s, n := m.str(1), l.CheckInt(2)
+	s, n := m.str(1), m.int(2)
 	if n <= 0 || s == "" {
 		l.Push(lua.LString(""))
 		return 1
 	}
-	if n > math.MaxInt32 {
-		n = math.MaxInt32
-	}
-	m.chargeText(len(s) * n)
+	m.chargeText(len(s) * min(n, math.MaxInt32))
 	l.Push(lua.LString(strings.Repeat(s, n)))
 	return 1
 }
@@ -121,8 +137,8 @@ func (m *vm) matcher(src, pat string) *matcher {
 }
 
 // start is where a search begins: argument n, a position as Lua counts them.
-func start(l *lua.LState, n, length int) int {
-	init := l.OptInt(n, 1)
+func (m *vm) start(n, length int) int {
+	init := m.optInt(n, 1)
 	if init < 0 {
 		init = max(length+init+1, 1)
 	}
@@ -131,7 +147,7 @@ func start(l *lua.LState, n, length int) int {
 
 func (m *vm) search(l *lua.LState, find bool) int {
 	src, pat := m.str(1), m.str(2)
-	init := start(l, 3, len(src))
+	init := m.start(3, len(src))
 	if init > len(src) {
 		l.Push(lua.LNil)
 		return 1
@@ -234,18 +250,16 @@ func strGsub(m *vm, l *lua.LState) int {
 	}
 	most := len(src) + 1
 	if l.Get(4) != lua.LNil {
-		most = l.CheckInt(4)
+		most = m.int(4)
 	}
 	mt := m.matcher(src, pat)
 	p, anchored := 0, strings.HasPrefix(pat, "^")
 	if anchored {
 		p = 1
 	}
-	var b strings.Builder
-	write := func(s string) {
-		m.chargeText(len(s))
-		b.WriteString(s)
-	}
+	// What is kept of the source is paid for here, byte by byte would be too often.
+	m.chargeText(len(src))
+	b := m.builder()
 	pos, n := 0, 0
 	for n < most {
 		mt.level = 0
@@ -254,7 +268,7 @@ func strGsub(m *vm, l *lua.LState) int {
 		if end >= 0 {
 			m.must(mt.closedAll())
 			n++
-			write(m.replacement(mt, repl, pos, end))
+			b.write(m.replacement(mt, repl, pos, end))
 		}
 		switch {
 		case end > pos:
@@ -270,9 +284,9 @@ func strGsub(m *vm, l *lua.LState) int {
 		}
 	}
 	if pos < len(src) {
-		write(src[pos:])
+		b.WriteString(src[pos:])
 	}
-	l.Push(m.text(b.String()))
+	l.Push(b.text())
 	l.Push(lua.LNumber(n))
 	return 2
 }
@@ -317,7 +331,7 @@ func (m *vm) expand(mt *matcher, repl string, from, to int) string {
 	if !strings.Contains(repl, "%") {
 		return repl
 	}
-	var b strings.Builder
+	b := m.builder()
 	for i := 0; i < len(repl); i++ {
 		if repl[i] != '%' {
 			b.WriteByte(repl[i])
@@ -328,13 +342,13 @@ func (m *vm) expand(mt *matcher, repl string, from, to int) string {
 		case i == len(repl):
 			m.state.RaiseError("invalid use of '%%' at the end of the replacement")
 		case repl[i] == '0' || repl[i] == '1' && mt.level == 0:
-			b.WriteString(mt.src[from:to])
+			b.write(mt.src[from:to])
 		case digit(repl[i]):
 			c := int(repl[i] - '1')
 			if c >= mt.level {
 				m.state.RaiseError("invalid capture index %%%d in the replacement", c+1)
 			}
-			b.WriteString(m.display(m.capture(mt, c)))
+			b.write(m.display(m.capture(mt, c)))
 		default:
 			b.WriteByte(repl[i])
 		}
@@ -348,11 +362,7 @@ const maxWidth = 99
 // strFormat knows the verbs of Lua 5.1, and %v, which scripts written for Karmada may use for %s.
 func strFormat(m *vm, l *lua.LState) int {
 	format := m.str(1)
-	var b strings.Builder
-	write := func(s string) {
-		m.chargeText(len(s))
-		b.WriteString(s)
-	}
+	b := m.builder()
 	arg := 1
 	for i := 0; i < len(format); i++ {
 		if format[i] != '%' {
@@ -360,7 +370,7 @@ func strFormat(m *vm, l *lua.LState) int {
 			for j < len(format) && format[j] != '%' {
 				j++
 			}
-			write(format[i:j])
+			b.write(format[i:j])
 			i = j - 1
 			continue
 		}
@@ -391,9 +401,9 @@ func strFormat(m *vm, l *lua.LState) int {
 			l.RaiseError("invalid format: it ends inside '%%%s'", format[spec:])
 		}
 		arg++
-		write(m.formatOne("%"+format[spec:i], format[i], arg))
+		b.write(m.formatOne("%"+format[spec:i], format[i], arg))
 	}
-	l.Push(m.text(b.String()))
+	l.Push(b.text())
 	return 1
 }
 

@@ -2,56 +2,52 @@ package luakube
 
 import (
 	"slices"
-	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 )
 
 var tableFunctions = []goFunction{
 	{name: "concat", call: tableConcat},
-	{name: "getn", call: tableLen((*lua.LTable).Len)},
+	{name: "getn", call: tableLen},
 	{name: "insert", call: tableInsert},
-	{name: "maxn", call: tableLen((*lua.LTable).MaxN)},
+	{name: "maxn", call: tableLen},
 	{name: "remove", call: tableRemove},
 	{name: "sort", call: tableSort},
 }
 
-func tableLen(length func(*lua.LTable) int) func(m *vm, l *lua.LState) int {
-	return func(m *vm, l *lua.LState) int {
-		l.Push(lua.LNumber(length(m.table(1))))
-		return 1
-	}
+// tableLen is table.getn and table.maxn: the engine finds no other length than that of the last element.
+func tableLen(m *vm, l *lua.LState) int {
+	l.Push(lua.LNumber(m.length(m.table(1))))
+	return 1
 }
 
 func tableConcat(m *vm, l *lua.LState) int {
 	t, sep := m.table(1), m.optStr(2, "")
-	from, to := l.OptInt(3, 1), l.OptInt(4, t.Len())
-	var b strings.Builder
+	from, to := m.optInt(3, 1), m.optInt(4, m.length(t))
+	b := m.builder()
 	for i := from; i <= to; i++ {
 		v := t.RawGetInt(i)
 		if v.Type() != lua.LTString && m.typeName(v) != "number" {
 			l.RaiseError("invalid value (a %s) at index %d in table for concat", m.typeName(v), i)
 		}
-		s := m.display(v)
-		m.must(m.meter.steps(1 + (len(s)+len(sep))/bytesPerStep))
-		m.must(m.meter.alloc(len(s) + len(sep)))
-		b.WriteString(s)
+		m.must(m.meter.steps(1))
+		b.write(m.display(v))
 		if i < to {
-			b.WriteString(sep)
+			b.write(sep)
 		}
 	}
-	l.Push(lua.LString(b.String()))
+	l.Push(b.text())
 	return 1
 }
 
 func tableInsert(m *vm, l *lua.LState) int {
 	t := m.table(1)
-	n := t.Len()
+	n := m.length(t)
 	if l.GetTop() == 2 {
 		m.set(t, lua.LNumber(n+1), l.Get(2))
 		return 0
 	}
-	pos, value := l.CheckInt(2), l.CheckAny(3)
+	pos, value := m.int(2), l.CheckAny(3)
 	if pos < 1 || pos > n {
 		m.set(t, lua.LNumber(pos), value)
 		return 0
@@ -64,8 +60,8 @@ func tableInsert(m *vm, l *lua.LState) int {
 
 func tableRemove(m *vm, l *lua.LState) int {
 	t := m.table(1)
-	n := t.Len()
-	pos := l.OptInt(2, n)
+	n := m.length(t)
+	pos := m.optInt(2, n)
 	if n == 0 || pos < 1 || pos > n {
 		l.Push(lua.LNil)
 		return 1
@@ -78,7 +74,7 @@ func tableRemove(m *vm, l *lua.LState) int {
 // tableSort sorts in place. Equal elements keep their order, so that the result is the same everywhere.
 func tableSort(m *vm, l *lua.LState) int {
 	t := m.table(1)
-	n := t.Len()
+	n := m.length(t)
 	var less *lua.LFunction
 	if l.Get(2) != lua.LNil {
 		less = l.CheckFunction(2)

@@ -12,7 +12,7 @@ const (
 	priceTable   = 192 // the table and its first hash group
 	priceEntry   = 128 // a hash entry with its place in the key order, or a list slot with a boxed number
 	priceClosure = 256 // a function made at run time, with its captured variables
-	priceSlot    = 16  // an empty slot of a list
+	priceSlot    = 40  // an empty slot of a list, which grows by copying
 	priceString  = 32  // the header of a string and its box
 )
 

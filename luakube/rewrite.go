@@ -3,12 +3,13 @@ package luakube
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// Names under which rewritten scripts find the checked operations. No script can spell them.
+// Names under which rewritten scripts find the checked operations. No script can spell them as variables.
 const (
 	opConcat  = ".."
 	opLess    = "<"
@@ -17,6 +18,9 @@ const (
 	opIndex   = "[]"
 	opClosure = "function"
 )
+
+// reserved are those names: a script can spell them as keys of _G, but not set them.
+var reserved = map[string]bool{opConcat: true, opLess: true, opLessEq: true, opTable: true, opIndex: true, opClosure: true}
 
 const (
 	// maxNesting bounds how deep a script's text may nest: far beyond what people write, and shallow enough
@@ -274,8 +278,11 @@ func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 		rest = c.Rhs
 	}
 	for len(operands) > concatGroup {
-		last := len(operands) - concatGroup
-		operands = append(operands[:last:last], call(e, opConcat, operands[last:]...))
+		groups := make([]ast.Expr, 0, len(operands)/concatGroup+1)
+		for group := range slices.Chunk(operands, concatGroup) {
+			groups = append(groups, call(e, opConcat, group...))
+		}
+		operands = groups
 	}
 	return call(e, opConcat, operands...)
 }

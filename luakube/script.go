@@ -15,8 +15,12 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
-// MaxSource is how long a script may be, in bytes. An object that an API server stores is at most 1.5 MiB.
-const MaxSource = 1 << 20
+// MaxSource is how long a script may be, in bytes. It is many times what people write, and little enough for
+// the parser, which takes hundreds of bytes for each bracket that is open.
+const MaxSource = 256 << 10
+
+// maxCode is how long a function may be, in instructions of the engine: its jumps reach no farther.
+const maxCode = 1<<17 - 1
 
 // Script is a compiled script with the one function it is there for. It is immutable, and safe for many
 // goroutines.
@@ -68,8 +72,24 @@ func compile(name, source string) (proto *lua.FunctionProto, err error) {
 		}
 		return nil, &ScriptError{Script: name, Message: err.Error()}
 	}
+	if line := tooLong(proto); line > 0 {
+		return nil, &ScriptError{Script: name, Line: line, Message: fmt.Sprintf("the function is too long: it has more than %d instructions", maxCode)}
+	}
 	trim(proto)
 	return proto, nil
+}
+
+// tooLong is the line of a function that is longer than the engine's jumps, 0 if there is none.
+func tooLong(p *lua.FunctionProto) int {
+	if len(p.Code) > maxCode {
+		return max(p.LineDefined, 1)
+	}
+	for _, inner := range p.FunctionPrototypes {
+		if line := tooLong(inner); line > 0 {
+			return line
+		}
+	}
+	return 0
 }
 
 // trim gives back the room that the compiler kept for more: twelve kilobytes a function, most of it unused.
@@ -151,6 +171,7 @@ func (s *Script) noFunction(m *vm) string {
 		return fmt.Sprintf("%s; is %s meant to be it?", message, near)
 	}
 	if len(have) > 0 {
+		have = have[:min(len(have), 10)]
 		return fmt.Sprintf("%s (it defines %s)", message, strings.Join(have, ", "))
 	}
 	return message
@@ -230,6 +251,9 @@ func (s *Script) failed(m *vm, err error) error {
 			e.Message = "internal error: " + e.Message
 		}
 		e.Stack = api.StackTrace
+	}
+	if len(e.Message) > longestMessage {
+		e.Message = strings.ToValidUTF8(e.Message[:longestMessage], "") + "..."
 	}
 	hints := s.lines
 	e.Line, e.Message = place(s.name, e.Message)

@@ -365,7 +365,17 @@ func (m *vm) integer(i int64) lua.LValue {
 	if i >= -maxExact && i <= maxExact {
 		return lua.LNumber(i)
 	}
-	return &lua.LUserData{Value: i, Metatable: m.mt.integer}
+	// One value for each integer, so that it may be the key of a table.
+	u := m.integers[i]
+	if u == nil {
+		if m.integers == nil {
+			m.integers = map[int64]*lua.LUserData{}
+		}
+		_ = m.meter.alloc(priceEntry) // the next instruction reports it
+		u = &lua.LUserData{Value: i, Metatable: m.mt.integer}
+		m.integers[i] = u
+	}
+	return u
 }
 
 // exactInt is the value of an integer beyond 2^53.

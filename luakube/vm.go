@@ -28,19 +28,24 @@ const (
 // vm is a Lua state with what belongs to the call it runs.
 type vm struct {
 	engine *Engine
-	state  *lua.LState
-	meter  meter
+	main   *lua.LState
+	// state is the thread that runs: main, or that of a protected call.
+	state *lua.LState
+	meter meter
+	// threads are for protected calls, by depth; protecting are the states that wait for one to end.
+	threads, protecting []*lua.LState
 
 	base *lua.LTable // the globals every script starts with; scripts read through to it, never touch it
 	mt   struct {
 		lazyObject, lazyList, object, list, plain, env, integer, null *lua.LTable
 	}
-	null      *lua.LUserData
-	nextPair  *lua.LFunction
-	nextItem  *lua.LFunction
-	libraries map[string]*library
-	byMeta    map[*lua.LTable]*library
-	wrapped   map[*lua.LTable]bool // metatables of Go values whose functions are wrapped
+	null           *lua.LUserData
+	engineToNumber *lua.LFunction
+	nextPair       *lua.LFunction
+	nextItem       *lua.LFunction
+	libraries      map[string]*library
+	byMeta         map[*lua.LTable]*library
+	wrapped        map[*lua.LTable]bool // metatables of Go values whose functions are wrapped
 
 	// What follows belongs to one call.
 	script       *Script
@@ -52,6 +57,7 @@ type vm struct {
 	opened       map[string]lua.LValue // libraries and modules in use
 	filledLibs   map[*lua.LTable]bool
 	names        map[any]int // what tostring called a table or function
+	integers     map[int64]*lua.LUserData
 	random       *rand.Rand
 	began        time.Time
 	nextErr      error
@@ -61,7 +67,7 @@ type vm struct {
 
 func newVM(e *Engine) *vm {
 	m := &vm{engine: e, views: map[*lua.LTable]*view{}}
-	m.state = lua.NewState(lua.Options{
+	m.main = lua.NewState(lua.Options{
 		SkipOpenLibs:        true,
 		CallStackSize:       callDepth,
 		MinimizeStackMemory: true,
@@ -69,8 +75,9 @@ func newVM(e *Engine) *vm {
 		RegistryGrowStep:    slotsStep,
 		RegistryMaxSize:     stackSlots,
 	})
+	m.state = m.main
 	m.meter.reset(context.Background(), e.limits)
-	m.state.SetContext(&m.meter)
+	m.main.SetContext(&m.meter)
 	m.open()
 	return m
 }
@@ -101,6 +108,7 @@ func (m *vm) reset() bool {
 	clear(m.opened)
 	clear(m.filledLibs)
 	clear(m.names)
+	clear(m.integers)
 	m.random, m.began, m.nextErr, m.nextErrValue = nil, time.Time{}, nil, nil
 	return true
 }
@@ -146,12 +154,17 @@ func (m *vm) roomForKeys(t *lua.LTable) {
 	}
 }
 
+// longList is from where on the length of a list is worth a look at the clock: the engine finds it by going
+// back over the empty slots at the end, of which there may be millions.
+const longList = 64
+
 // chargeIndex charges for the empty slots before an index far beyond a list's end.
 func (m *vm) chargeIndex(t *lua.LTable, key lua.LValue) {
 	n, ok := key.(lua.LNumber)
-	if !ok || n < 64 || n >= lua.LNumber(lua.MaxArrayIndex) {
+	if !ok || n < longList || n >= lua.LNumber(lua.MaxArrayIndex) {
 		return
 	}
+	m.must(m.meter.look())
 	if gap := int(n) - t.MaxN(); gap > 1 {
 		m.must(m.meter.alloc(gap * priceSlot))
 		m.must(m.meter.steps(gap / bytesPerStep))
@@ -181,6 +194,9 @@ func (m *vm) text(s string) lua.LString {
 }
 
 func (m *vm) chargeText(n int) {
+	if n > longestText {
+		m.meter.stop(limitText, fmt.Sprintf("a text of %d bytes", longestText))
+	}
 	m.must(m.meter.alloc(n + priceString))
 	m.must(m.meter.steps(n / bytesPerStep))
 }
@@ -205,9 +221,15 @@ func (m *vm) open() {
 		m.set(l.CheckTable(1), l.Get(2), l.Get(3))
 		return 0
 	})
+	length := m.function(func(m *vm, l *lua.LState) int {
+		m.must(m.meter.look())
+		l.Push(lua.LNumber(l.CheckTable(1).Len()))
+		return 1
+	})
 	marked := func() *lua.LTable {
 		mt := table()
 		mt.RawSetString("__newindex", set)
+		mt.RawSetString("__len", length)
 		return mt
 	}
 	m.mt.plain, m.mt.object, m.mt.list = marked(), marked(), marked()
@@ -249,8 +271,13 @@ func (m *vm) open() {
 	m.openBase()
 	m.mt.env = table()
 	m.mt.env.RawSetString("__newindex", m.function(func(m *vm, l *lua.LState) int {
+		t, key := l.CheckTable(1), l.Get(2)
+		if name, ok := key.(lua.LString); ok && reserved[string(name)] {
+			l.RaiseError("the global %q cannot be set", string(name))
+		}
 		m.must(m.meter.alloc(priceEntry))
-		m.state.RawSet(l.CheckTable(1), l.Get(2), l.Get(3))
+		m.chargeIndex(t, key)
+		l.RawSet(t, key, l.Get(3))
 		return 0
 	}))
 	m.mt.env.RawSetString("__index", m.base)
@@ -268,6 +295,7 @@ func (m *vm) open() {
 	m.addKube()
 	strings := table()
 	strings.RawSetString("__index", m.libraries["string"].frozen)
+	m.addArithmetic(strings)
 	l.SetMetatable(lua.LString(""), strings)
 }
 
