@@ -130,8 +130,8 @@ function rules.resize(object, field, replicas)
 end
 
 -- onlyComponent is GetComponents of what has one sort of pods. It is called what those of native workloads are.
-function rules.onlyComponent(replicas, template)
-  return { { name = "main", replicas = replicas, replicaRequirements = rules.componentRequirements(template) } }
+function rules.onlyComponent(replicas, template, path)
+  return { { name = "main", replicas = replicas, replicaRequirements = rules.componentRequirements(template, path) } }
 end
 
 -- componentRequirements are those of a component, nil where it needs nothing.
@@ -193,10 +193,11 @@ end
 
 -- Dependencies --------------------------------------------------------------------------------------------
 
--- podDependencies are those of a pod template, which is at a path; none without one.
-function rules.podDependencies(object, template, path)
+-- podDependencies are those of a pod template, which is at a path; none without one. They are in the namespace of
+-- the object unless another is given.
+function rules.podDependencies(object, template, path, namespace)
   if template == nil then return kube.array() end
-  return inTemplate(path, kube.getPodDependencies, template, rules.namespace(object) or "")
+  return inTemplate(path, kube.getPodDependencies, template, namespace or rules.namespace(object) or "")
 end
 
 -- reference adds a core object in the namespace of the object to a list. Without a name there is nothing to add.
@@ -564,6 +565,74 @@ function rules.rayDependencies(object, path, more)
   return rules.templatesDependencies(object, paths)
 end
 
+-- Kruise --------------------------------------------------------------------------------------------------
+
+-- What the workloads report, in both versions of their API.
+rules.cloneSet = {
+  counters = {
+    "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "updatedReadyReplicas", "expectedUpdatedReplicas",
+  },
+  texts = { "updateRevision", "currentRevision", "labelSelector" },
+}
+rules.advancedDaemonSet = {
+  counters = {
+    "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "updatedNumberScheduled",
+    "numberAvailable", "numberUnavailable",
+  },
+  texts = { "daemonSetHash" },
+}
+
+-- reportCounters is report of such fields, and syncedCounters synced of them.
+function rules.reportCounters(object, fields)
+  return rules.report(object, rules.extend(rules.extend({ "observedGeneration" }, fields.counters), fields.texts))
+end
+
+function rules.syncedCounters(object, items, fields)
+  local status = rules.synced(object, items, fields.counters)
+  rules.lastTexts(status, items, fields.texts)
+  return status
+end
+
+-- partialRollout is rollout of what may be told to leave some replicas as they are, or to pause. kept is how many of
+-- what is wanted: a number, or a share of it such as 30%, which is rounded up.
+function rules.partialRollout(wanted, kept, updated, available, paused)
+  if updated == nil or available == nil then
+    return rules.progressing("NotReported", "the counters are not all reported yet")
+  end
+  local share = type(kept) == "string" and tonumber(string.match(kept, "^(%d+)%%$"))
+  kept = share and math.ceil(wanted * share / 100) or rules.number(kept, 0)
+  local expected = math.max(wanted - kept, 0)
+  if updated < expected then
+    if paused then return rules.suspended("Paused", "%d of %d replicas are updated", updated, expected) end
+    return rules.progressing("Updating", "%d of %d replicas are updated", updated, expected)
+  end
+  if available < wanted then
+    return rules.progressing("Unavailable", "%d of %d replicas are available", available, wanted)
+  end
+  return rules.healthy("Available", "%d replicas are available", available)
+end
+
+-- unitedTemplate is the pod template of the workload which the subsets of a UnitedDeployment are made of, or
+-- spec.template itself; and its path.
+function rules.unitedTemplate(object)
+  for _, kind in ipairs({
+    "statefulSetTemplate", "advancedStatefulSetTemplate", "cloneSetTemplate", "deploymentTemplate",
+  }) do
+    local path = "spec.template." .. kind
+    if rules.table(object, path) then return rules.table(object, path .. ".spec.template"), path .. ".spec.template" end
+  end
+  return rules.table(object, "spec.template"), "spec.template"
+end
+
+-- jobVerdict is the type of the condition that says how a job ended, nil while it runs.
+function rules.jobVerdict(object)
+  for _, condition in ipairs(rules.list(object, "status.conditions")) do
+    if condition.status == "True" and (condition.type == "Complete" or condition.type == "Failed") then
+      return condition.type, condition
+    end
+  end
+end
+
 -- Flux and its like ---------------------------------------------------------------------------------------
 
 -- retainSuspend keeps what somebody suspended, or resumed, in the member.
@@ -605,7 +674,7 @@ end
 -- Conditions of several members ---------------------------------------------------------------------------
 
 -- byCluster lists items in the order of their clusters' names.
-local function byCluster(items)
+function rules.byCluster(items)
   local sorted = {}
   for _, item in ipairs(items) do table.insert(sorted, item) end
   table.sort(sorted, function(a, b) return (a.clusterName or "") < (b.clusterName or "") end)
@@ -646,7 +715,7 @@ end
 -- foldConditions has one condition of each type, since many APIs keep them by type. The types in any hold as soon
 -- as they hold in one member, all others when they hold in all.
 function rules.foldConditions(items, any)
-  items = byCluster(items)
+  items = rules.byCluster(items)
   local kinds, ranks, list = {}, {}, kube.array()
   for _, kind in ipairs(any or {}) do ranks[kind] = anywhere end
   for _, condition in ipairs(rules.append(items, "status.conditions")) do
@@ -663,7 +732,7 @@ end
 function rules.worst(items, path, order)
   local ranks, found, best = {}, nil, nil
   for i, text in ipairs(order) do ranks[text] = i end
-  for _, item in ipairs(byCluster(items)) do
+  for _, item in ipairs(rules.byCluster(items)) do
     local text = rules.text(item, path, "")
     local rank = ranks[text] or text ~= "" and 0
     if rank and (best == nil or rank < best) then found, best = text, rank end
@@ -675,7 +744,7 @@ end
 -- there. How lists the fields: sums are added up, firsts are those of the first cluster by name, latest are times;
 -- worst are texts with their order; any are the conditions that hold as soon as they hold in one member.
 function rules.fold(status, items, how)
-  local sorted = byCluster(items)
+  local sorted = rules.byCluster(items)
   for _, field in ipairs(how.firsts or {}) do status[field] = rules.first(sorted, "status." .. field) end
   for _, field in ipairs(how.latest or {}) do status[field] = rules.latest(items, "status." .. field) end
   for _, field in ipairs(how.sums or {}) do
@@ -691,7 +760,7 @@ end
 -- foldEntries makes one entry of those in all members' lists for which key gives the same text. fold makes it of
 -- items whose status is the entry, if the member has one.
 function rules.foldEntries(items, path, key, fold)
-  items = byCluster(items)
+  items = rules.byCluster(items)
   local order, found = {}, {}
   for _, item in ipairs(items) do
     for _, entry in ipairs(rules.list(item, path)) do
