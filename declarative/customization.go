@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -99,11 +100,30 @@ func decode(d *manifest.Document, n *yamlv3.Node, value any) (*Customization, er
 	if err := json.Unmarshal(text, c); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			return nil, d.ErrorAt(n, fmt.Errorf("%s must be a %s, got a %s", wrong.Field, wrong.Type, wrong.Value))
+			at := n
+			if key, _ := manifest.Field(n, strings.Split(wrong.Field, ".")...); key != nil {
+				at = key
+			}
+			return nil, d.ErrorAt(at, fmt.Errorf("%s must be %s, got: %s", wrong.Field, jsonName(wrong.Type), wrong.Value))
 		}
 		return nil, d.ErrorAt(n, err)
 	}
 	return &Customization{ResourceInterpreterCustomization: c, doc: d, root: n}, nil
+}
+
+// jsonName is what a Go type looks like in JSON.
+func jsonName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map, reflect.Pointer:
+		return "an object"
+	case reflect.Slice:
+		return "an array"
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	}
+	return "a number"
 }
 
 // Place is a place in a file.
