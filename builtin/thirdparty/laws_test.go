@@ -234,6 +234,8 @@ func differences(at string, a, b any) []string {
 	mb, okB := b.(map[string]any)
 	la, listA := a.([]any)
 	lb, listB := b.([]any)
+	// A missing object is one without fields.
+	okA, okB = okA || okB && a == nil, okB || okA && b == nil
 	var found []string
 	switch {
 	case okA && okB:
