@@ -36,8 +36,9 @@ layer before theirs does.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	o.ruleFlags.add(flags)
+	o.addFiles(flags)
 	addOutput(cmd, &o.output, outputJSON, outputYAML)
+	o.addLimits(flags)
 	return cmd
 }
 

@@ -194,9 +194,9 @@ func itemError(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrong) && wrong.Field == "":
-		return fmt.Errorf("a status item must be an object with %s, got a %s", strings.Join(itemKeys, ", "), wrong.Value)
+		return fmt.Errorf("a status item must be an object with %s, got %s", strings.Join(itemKeys, ", "), wrong.Value)
 	case errors.As(err, &wrong):
-		return fmt.Errorf("status item: %s must be a %s, got a %s", wrong.Field, wrong.Type, wrong.Value)
+		return fmt.Errorf("status item: %s must be of type %s, got %s", wrong.Field, wrong.Type, wrong.Value)
 	}
 	return fmt.Errorf("status item: %w", err)
 }

@@ -254,11 +254,10 @@ func appendJSON(b *bytes.Buffer, n *yamlv3.Node) error {
 		b.WriteByte('{')
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			separate(i)
-			key, err := json.Marshal(n.Content[i].Value)
-			if err != nil {
+			if err := appendText(b, n.Content[i].Value); err != nil {
 				return err
 			}
-			b.Write(append(key, ':'))
+			b.WriteByte(':')
 			if err := appendJSON(b, n.Content[i+1]); err != nil {
 				return err
 			}
@@ -274,14 +273,18 @@ func appendJSON(b *bytes.Buffer, n *yamlv3.Node) error {
 		}
 		b.WriteByte(']')
 	case n.Tag == "!!str":
-		e := json.NewEncoder(b)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(n.Value); err != nil {
-			return err
-		}
-		b.Truncate(b.Len() - 1) // The encoder ends with a line break.
+		return appendText(b, n.Value)
 	default:
 		b.WriteString(n.Value)
 	}
 	return nil
+}
+
+// appendText writes a JSON string as a person would: with < and > as they are.
+func appendText(b *bytes.Buffer, text string) error {
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(text)
+	b.Truncate(b.Len() - 1) // The encoder ends with a line break.
+	return err
 }

@@ -59,7 +59,7 @@ func newRoot(s *session) *cobra.Command {
 	cmd.SetFlagErrorFunc(flagError)
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	o.ruleFlags.add(flags)
+	o.addFiles(flags)
 	flags.StringVar(&o.operation, "operation", "", "the operation to answer, in any letter case; see the list above")
 	flags.StringVar(&o.inputs.desired, "desired-file", "", "the object as the control plane wants it; a file, a URL, or -")
 	flags.StringVar(&o.inputs.observed, "observed-file", "", "the object as a member cluster reports it; a file, a URL, or -")
@@ -70,6 +70,7 @@ func newRoot(s *session) *cobra.Command {
 	flags.BoolVar(&o.edit, "edit", false, "edit the scripts of a customization in an editor (KUBE_EDITOR, EDITOR, else vi)")
 	flags.BoolVar(&o.showDoc, "show-doc", false, "with --edit, say above each script what it is for")
 	addOutput(cmd, &o.output, outputJSON, outputYAML)
+	o.addLimits(flags)
 	for _, name := range withoutEffect {
 		if name == "kubeconfig" || name == "karmada-context" || name == "template" {
 			flags.String(name, "", "")

@@ -27,11 +27,14 @@ type ruleFlags struct {
 
 const filenameFlag = "--filename"
 
-func (f *ruleFlags) add(flags *pflag.FlagSet) {
+func (f *ruleFlags) addFiles(flags *pflag.FlagSet) {
 	f.flags = flags
-	f.limits = luakube.DefaultLimits()
 	flags.StringSliceVarP(&f.filenames, "filename", "f", nil, "customizations: a file, a directory, a pattern, an http(s) URL, or - for standard input; may be repeated")
 	flags.BoolVarP(&f.recursive, "recursive", "R", false, "descend into the directories given with -f")
+}
+
+func (f *ruleFlags) addLimits(flags *pflag.FlagSet) {
+	f.limits = luakube.DefaultLimits()
 	flags.DurationVar(&f.limits.Time, "limit-time", f.limits.Time, "wall time of one call of a script")
 	flags.Int64Var(&f.limits.Instructions, "limit-instructions", f.limits.Instructions, "instructions of one call of a script")
 	flags.StringVar(&f.memory, "limit-memory", resource.NewQuantity(f.limits.Memory, resource.BinarySI).String(), "memory that one call of a script may allocate, as a quantity")

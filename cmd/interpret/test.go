@@ -54,7 +54,7 @@ directory named testdata, those beside it. Without any, the rules that are built
   interpret test customizations
 
   # Run one, and accept its answer.
-  interpret test customizations --run 'Deployment/.*without status' --update
+  interpret test customizations --run 'without status' --update
 
   # Report to a CI system.
   interpret test customizations -o junit > report.xml`, "\n"),
@@ -68,11 +68,12 @@ directory named testdata, those beside it. Without any, the rules that are built
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	o.ruleFlags.add(flags)
+	o.addFiles(flags)
 	flags.StringVar(&o.run, "run", "", "run only the cases whose file/name matches this regular expression")
 	flags.BoolVar(&o.update, "update", false, "rewrite the expectations of failed cases to what came out")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "list the cases that passed, too")
 	addOutput(cmd, &o.output, outputJSON, outputJUnit)
+	o.addLimits(flags)
 	return cmd
 }
 

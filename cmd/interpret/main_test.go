@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeinterpret/interpret/declarative"
+	"github.com/kubeinterpret/interpret/interpreter"
+)
+
+// Every line of an example in the help is a command that does what it says.
+func TestExamplesInHelpRun(t *testing.T) {
+	dir := t.TempDir()
+	copyFile := func(from, to string) {
+		data, err := os.ReadFile(filepath.Join("..", "..", "examples", "customization", from))
+		require.NoError(t, err)
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(to)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, to), data, 0o600))
+	}
+	copyFile("deployment.yaml", "customization.yaml")
+	copyFile("web.yaml", "web.yaml")
+	copyFile("observed.yaml", "observed.yaml")
+	copyFile("deployment.yaml", "customizations/deployment.yaml")
+	copyFile("deployment-test.yaml", "customizations/deployment-test.yaml")
+
+	root := newRoot(newSession(nil, io.Discard, io.Discard))
+	shown := 0
+	for _, cmd := range append([]*cobra.Command{root}, root.Commands()...) {
+		for line := range strings.Lines(cmd.Example) {
+			line = strings.TrimSpace(line)
+			if line == "" || strings.HasPrefix(line, "#") {
+				continue
+			}
+			shown++
+			run := exec.CommandContext(t.Context(), "sh", "-c", line)
+			run.Dir = dir
+			output, err := run.CombinedOutput()
+			assert.NoError(t, err, "$ %s\n%s", line, output)
+		}
+	}
+	assert.Greater(t, shown, 5)
+}
+
+// Somebody who waits at a terminal can leave.
+func TestInterruptedWhileReadingStandardInput(t *testing.T) {
+	stdin, writer := io.Pipe()
+	defer writer.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	var stdout, stderr bytes.Buffer
+	status := run(ctx, []string{"--operation", "Prune", "--desired-file", "-", "-o", "json"}, stdin, &stdout, &stderr)
+	assert.Equal(t, statusUnusable, status)
+	assert.Contains(t, stdout.String(), `"cause": "canceled"`)
+	assert.Equal(t, "error: <stdin>: interrupted: context canceled\n", stderr.String())
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+func TestAnAnswerThatCannotBeWrittenIsAnError(t *testing.T) {
+	var stderr bytes.Buffer
+	status := run(t.Context(), []string{"version"}, nil, brokenPipe{}, &stderr)
+	assert.Equal(t, statusUnusable, status)
+	assert.Equal(t, "error: broken pipe\n", stderr.String())
+}
+
+// Whatever is in a file: it ends in an answer or in an error, and an object that can be asked about comes back
+// from a rule that changes nothing as it was.
+func FuzzObjects(f *testing.F) {
+	for _, seed := range []string{
+		"", "null", "a: [", "\xff\xfe", "apiVersion: v1\nkind: Pod\n", "{}\n---\n{}\n",
+		`{"apiVersion": "v1", "kind": "List", "items": [1, {"apiVersion": "a/b", "kind": "C", "metadata": null}]}`,
+		"apiVersion: v1\nkind: Pod\nmetadata: &a {name: x}\nspec: {a: *a, n: 9007199254740993, f: 1e400, e: [], t: 2020-01-01}\n",
+		"- clusterName: m\n- null\n- [1]\n", "items: [{status: {a: 1}}]\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	list, err := declarative.Parse("identity.yaml", []byte(`
+apiVersion: config.karmada.io/v1alpha1
+kind: ResourceInterpreterCustomization
+metadata: {name: identity}
+spec:
+  target: {apiVersion: "*", kind: "*"}
+  customizations:
+    pruning: {luaScript: function Prune(o) return o end}
+`))
+	require.NoError(f, err)
+	rules, err := newRules(list, nil)
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := newSession(nil, io.Discard, io.Discard)
+		docs := s.split(input{"fuzz.yaml", data})
+		for i := range docs {
+			// Either may be an error; neither may be a panic.
+			_, _ = s.itemsOf(&docs[i])
+			objects, err := objectsOf(&docs[i])
+			if err != nil {
+				s.report(err)
+				continue
+			}
+			for _, o := range objects {
+				before := o.DeepCopy()
+				res, err := rules.Interpret(t.Context(), &interpreter.Request{Operation: interpreter.Prune, Object: o.Unstructured})
+				if err != nil {
+					s.report(locate(err, rules.customizations))
+				} else if !reflect.DeepEqual(before, res.Object) {
+					t.Errorf("%v came back as %v", before, res.Object)
+				}
+			}
+		}
+	})
+}
