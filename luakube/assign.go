@@ -129,9 +129,9 @@ func assign(dst reflect.Value, v any) error {
 }
 
 func assignMap(dst reflect.Value, v any) error {
-	object, ok := v.(map[string]any)
-	if !ok {
-		return mustBe("a table with keys", v)
+	object, err := toObject(v)
+	if err != nil {
+		return err
 	}
 	t := dst.Type()
 	m := reflect.MakeMapWithSize(t, len(object))
@@ -146,9 +146,18 @@ func assignMap(dst reflect.Value, v any) error {
 	return nil
 }
 
+// toObject is a value as an object. What is empty is what its destination makes it.
+func toObject(v any) (map[string]any, error) {
+	object, ok := v.(map[string]any)
+	if list, is := v.([]any); !ok && (!is || len(list) > 0) {
+		return nil, mustBe("a table with keys", v)
+	}
+	return object, nil
+}
+
 func assignSlice(dst reflect.Value, v any) error {
 	list, ok := v.([]any)
-	if !ok {
+	if object, is := v.(map[string]any); !ok && (!is || len(object) > 0) {
 		return mustBe("a list", v)
 	}
 	s := reflect.MakeSlice(dst.Type(), len(list), len(list))
@@ -162,9 +171,9 @@ func assignSlice(dst reflect.Value, v any) error {
 }
 
 func assignStruct(dst reflect.Value, v any) error {
-	object, ok := v.(map[string]any)
-	if !ok {
-		return mustBe("a table with keys", v)
+	object, err := toObject(v)
+	if err != nil {
+		return err
 	}
 	known := fieldsOf(dst.Type())
 	for _, k := range sortedKeys(object) {

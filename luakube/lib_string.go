@@ -62,8 +62,12 @@ func reverse(s string) string {
 	return string(b)
 }
 
-func strLen(_ *vm, l *lua.LState) int {
-	l.Push(lua.LNumber(len(l.CheckString(1))))
+func strLen(m *vm, l *lua.LState) int {
+	if s, ok := l.Get(1).(lua.LString); ok {
+		l.Push(lua.LNumber(len(s)))
+	} else {
+		l.Push(lua.LNumber(len(m.str(1))))
+	}
 	return 1
 }
 
