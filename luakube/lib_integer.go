@@ -29,8 +29,8 @@ func (m *vm) addArithmetic(mt *lua.LTable) {
 		"__add": addInt, "__sub": subInt, "__mul": mulInt, "__div": divInt, "__mod": modInt,
 	} {
 		mt.RawSetString(name, m.function(func(m *vm, l *lua.LState) int {
-			a, aok := wholeInt(l.Get(1))
-			b, bok := wholeInt(l.Get(2))
+			a, aok := wholeOperand(l.Get(1))
+			b, bok := wholeOperand(l.Get(2))
 			if aok && bok {
 				if r, ok := op(a, b); ok {
 					l.Push(m.integer(r))
@@ -55,6 +55,15 @@ func (m *vm) addArithmetic(mt *lua.LTable) {
 		}
 		return 1
 	}))
+}
+
+// wholeOperand is an operand without a fraction. Text counts as a number here, as everywhere in arithmetic.
+func wholeOperand(v lua.LValue) (int64, bool) {
+	if s, ok := v.(lua.LString); ok && len(s) <= longestNumber {
+		i, err := strconv.ParseInt(strings.Trim(string(s), " \t\n"), 0, 64)
+		return i, err == nil
+	}
+	return wholeInt(v)
 }
 
 // longestNumber is how long a text may be that is read as a number.

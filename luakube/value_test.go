@@ -297,7 +297,8 @@ func TestIntegersBeyond53BitsAreExact(t *testing.T) {
 		// What does not fit becomes a float, as it would without exact integers.
 		`return o.max + 1 == 2^63 and o.min - 1 == -2^63 and o.max * 2 == 2^64 and -o.min == 2^63 and o.big + 0.5 == 9007199254740992`,
 		`return o.big ^ 1 == 9007199254740992 and o.big % 0 ~= o.big % 0 and o.big / 0 == math.huge`,
-		`return o.big + "1" == 9007199254740994 and "2" * o.big == 18014398509481984`,
+		`return tostring(o.big + "1") == "9007199254740994" and tostring("2" * o.big) == "18014398509481986" and o.big + "0.5" == 9007199254740992`,
+		`return "10" + 5 == 15 and "3" * "4" == 12 and "7" / "2" == 3.5 and "7" % "4" == 3 and -"2" == -2 and "0x10" + 0 == 16 and " 5 " + 0 == 5 and "2" ^ 3 == 8`,
 		`return math.floor(o.big) == o.big and math.ceil(o.max) == o.max and math.abs(o.min + 1) == o.max and math.abs(o.min) == 2^63`,
 		`return math.max(o.big, 1) == o.big and math.max(1, o.big) == o.big and math.min(o.big, 1) == 1 and math.min(o.min, o.big, 0) == o.min`,
 		`return math.max(o.big, 9007199254740992) == o.big and math.sqrt(o.big) > 9.4e7 and math.fmod(o.big, 10) == 2`,
