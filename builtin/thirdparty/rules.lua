@@ -13,8 +13,13 @@ function rules.fail(message, ...)
   error(string.format(message, ...), 0)
 end
 
+-- shown is a path as people know it: in Lua lists count from 1, in an object from 0.
+local function shown(path)
+  return (string.gsub(path, "%[(%d+)%]", function(n) return string.format("[%d]", n - 1) end))
+end
+
 local function wrong(path, want, got)
-  rules.fail("%s must be %s, got %s", path, want, type(got) == "string" and string.format("%q", got) or tostring(got))
+  rules.fail("%s must be %s, got %s", shown(path), want, type(got) == "string" and string.format("%q", got) or tostring(got))
 end
 
 -- text is the text at a path, or the default.
@@ -50,7 +55,7 @@ function rules.list(object, path)
   local list = kube.array()
   for i, v in ipairs(rules.table(object, path, {})) do
     if v ~= kube.null then
-      if type(v) ~= "table" then wrong(string.format("%s[%d]", path, i - 1), "an object", v) end
+      if type(v) ~= "table" then wrong(string.format("%s[%d]", path, i), "an object", v) end
       table.insert(list, v)
     end
   end
@@ -59,7 +64,7 @@ end
 
 -- required is the object or list at a path that must be there.
 function rules.required(object, path)
-  return rules.table(object, path) or rules.fail("%s is required", path)
+  return rules.table(object, path) or rules.fail("%s is required", shown(path))
 end
 
 -- namespace is the object's, nil where it has none.
@@ -105,7 +110,7 @@ end
 local function inTemplate(path, call, template, ...)
   local ok, answer = pcall(call, template, ...)
   if ok then return answer end
-  rules.fail("%s: %s", path or "spec.template", (string.gsub(answer, "^[%w_./-]+:%d+: ", "")))
+  rules.fail("%s: %s", shown(path or "spec.template"), string.match(answer, "^%s*(.*)$"))
 end
 
 -- requirements are those of a pod template, which is at a path, in the namespace of the object. They are never
@@ -930,6 +935,133 @@ function rules.clusterAPIFold(object, items, how)
     table.insert(how.firsts, field)
   end
   return rules.fold(status, items, how)
+end
+
+-- clusterAPIReady is the health by the first of some conditions that is there. What the older conditions say is only
+-- an error where they call it one.
+function rules.clusterAPIReady(object, kinds)
+  for _, kind in ipairs(kinds) do
+    local condition = rules.clusterAPICondition(object, kind)
+    if condition then
+      local reason, message = rules.text(condition, "reason", ""), rules.text(condition, "message", "")
+      if reason == "" then reason = kind end
+      if condition.status == "True" then return rules.healthy(reason, message) end
+      local severity = rules.text(condition, "severity", "Error")
+      local bad = condition.status == "False" and (severity == "Error" or severity == "")
+      return (bad and rules.degraded or rules.progressing)(reason, message)
+    end
+  end
+  return rules.progressing("NotReported", "there is no condition %s yet", kinds[1])
+end
+
+-- Elastic -------------------------------------------------------------------------------------------------
+
+-- elasticTemplate is the pod template at a path with the main container, which the operator adds if need be, and
+-- gives memory if it has no resources of its own.
+function rules.elasticTemplate(object, path, name, memory)
+  local spec, main = kube.object(), nil
+  local containers = rules.list(object, path .. ".spec.containers")
+  for _, container in ipairs(containers) do
+    if container.name == name then main = container end
+  end
+  if main == nil then
+    main = { name = name }
+    table.insert(containers, main)
+  end
+  local resources = rules.table(main, "resources") or {}
+  if resources.requests == nil and resources.limits == nil then main.resources = { requests = { memory = memory } } end
+  for field, v in pairs(rules.table(object, path .. ".spec") or {}) do spec[field] = v end
+  spec.containers = containers
+  return { spec = spec }
+end
+
+-- KubeVirt ------------------------------------------------------------------------------------------------
+
+-- machineTemplate is the template of the pod for the machine whose spec is at a path, as far as that says: memory as the
+-- guest has it, and of each virtual processor a tenth, since that is what the operator asks for by default. What
+-- the hypervisor needs for itself depends on the operator's version and is left out.
+function rules.machineTemplate(object, path)
+  local spec, domain = rules.table(object, path) or {}, path .. ".domain"
+  local requests, limits = kube.object(), rules.table(object, domain .. ".resources.limits") or {}
+  for name, v in pairs(rules.table(object, domain .. ".resources.requests") or {}) do requests[name] = v end
+  local guest = rules.text(object, domain .. ".memory.guest")
+  if requests.memory == nil and limits.memory == nil then requests.memory = guest end
+  local page = rules.text(object, domain .. ".memory.hugepages.pageSize")
+  if page then requests["hugepages-" .. page], requests.memory = guest or requests.memory, nil end
+  if requests.cpu == nil and limits.cpu == nil then
+    local processors = 1
+    for _, field in ipairs({ "sockets", "cores", "threads" }) do
+      processors = processors * rules.int(object, domain .. ".cpu." .. field, 1)
+    end
+    local dedicated = rules.flag(object, domain .. ".cpu.dedicatedCpuPlacement")
+    requests.cpu = processors * (dedicated and 1000 or 100) .. "m"
+  end
+  for _, field in ipairs({ "gpus", "hostDevices" }) do
+    for _, device in ipairs(rules.list(object, domain .. ".devices." .. field)) do
+      local name = rules.text(device, "deviceName", "")
+      if name ~= "" then requests[name] = (rules.number(requests[name]) or 0) + 1 end
+    end
+  end
+  return { spec = {
+    containers = { { name = "compute", resources = { requests = requests, limits = limits } } },
+    nodeSelector = spec.nodeSelector, affinity = spec.affinity, tolerations = spec.tolerations,
+    priorityClassName = spec.priorityClassName,
+  } }
+end
+
+local machineReferences = {
+  PersistentVolumeClaim = { "persistentVolumeClaim.claimName", "ephemeral.persistentVolumeClaim.claimName", "memoryDump.claimName" },
+  ConfigMap = { "configMap.name", "sysprep.configMap.name" },
+  Secret = {
+    "secret.secretName", "sysprep.secret.name", "containerDisk.imagePullSecret", "cloudInitNoCloud.secretRef.name",
+    "cloudInitNoCloud.networkDataSecretRef.name", "cloudInitConfigDrive.secretRef.name",
+    "cloudInitConfigDrive.networkDataSecretRef.name",
+  },
+  ServiceAccount = { "serviceAccount.serviceAccountName" },
+}
+
+-- machineDependencies are those of the machine whose spec is at a path. The data volumes in made come with it.
+function rules.machineDependencies(object, path, made)
+  local list, namespace = kube.array(), rules.namespace(object)
+  for _, volume in ipairs(rules.list(object, path .. ".volumes")) do
+    for kind, fields in pairs(machineReferences) do
+      for _, field in ipairs(fields) do rules.reference(list, object, kind, rules.text(volume, field)) end
+    end
+    local name = rules.text(volume, "dataVolume.name", "")
+    if not made[name] then rules.dependency(list, "cdi.kubevirt.io/v1beta1", "DataVolume", namespace, name) end
+  end
+  rules.referencesIn(list, object, rules.table(object, path .. ".accessCredentials"))
+  rules.references(list, object, "Secret", { path .. ".domain.firmware.kernelBoot.container.imagePullSecret" })
+  for _, network in ipairs(rules.list(object, path .. ".networks")) do
+    local name = rules.text(network, "multus.networkName", "")
+    local there, plain = string.match(name, "^(.-)/(.*)$")
+    rules.dependency(list, "k8s.cni.cncf.io/v1", "NetworkAttachmentDefinition", there or namespace, plain or name)
+  end
+  return list
+end
+
+-- LeaderWorkerSet -----------------------------------------------------------------------------------------
+
+-- leaderPath is where the template of the leaders is. Without one of their own they are made from that of the workers.
+function rules.leaderPath(object)
+  local path = "spec.leaderWorkerTemplate.leaderTemplate"
+  return rules.table(object, path) and path or "spec.leaderWorkerTemplate.workerTemplate"
+end
+
+-- Strimzi -------------------------------------------------------------------------------------------------
+
+-- strimziHealth is that of an object that is Ready, or else has a condition NotReady.
+function rules.strimziHealth(object)
+  local paused = kube.condition(object, "ReconciliationPaused")
+  if paused and paused.status == "True" then return rules.suspended("Paused", "reconciliation is paused") end
+  local notObserved = rules.notObserved(object)
+  if notObserved then return notObserved end
+  local notReady = kube.condition(object, "NotReady")
+  if notReady and notReady.status == "True" then
+    local health = rules.text(notReady, "reason") == "Creating" and rules.progressing or rules.degraded
+    return health(notReady.reason, notReady.message)
+  end
+  return rules.byCondition(object, "Ready")
 end
 
 -- Health --------------------------------------------------------------------------------------------------
