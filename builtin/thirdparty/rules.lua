@@ -676,6 +676,81 @@ function rules.readyFor(object, ...)
   return rules.fromCondition(ready, "Ready")
 end
 
+-- reconciled is the health of an object of Flux by its Ready condition. It is not bad that it is False for a reason
+-- in waiting. Reconciling together with Ready=False is a retry if it says so, and else the first attempt. Nothing is
+-- to be waited for while the object is suspended.
+function rules.reconciled(object, waiting)
+  local stalled, reconciling = kube.condition(object, "Stalled"), kube.condition(object, "Reconciling")
+  local health = rules.behind(object)
+  if not health and stalled and stalled.status == "True" then
+    health = rules.degraded(stalled.reason, stalled.message)
+  end
+  if not health and reconciling and reconciling.status == "True" and reconciling.reason ~= "ProgressingWithRetry" then
+    health = rules.progressing(reconciling.reason, reconciling.message)
+  end
+  health = health or rules.byCondition(object, "Ready", waiting)
+  if health.status ~= "Degraded" and rules.flag(object, "spec.suspend") then
+    return rules.suspended("Suspended", "reconciliation is suspended")
+  end
+  return health
+end
+
+-- foldReconciled is the status of an object of Flux over all members, in the manner of fold.
+function rules.foldReconciled(object, items, how)
+  how.any = {
+    "Reconciling", "Stalled", "FetchFailed", "StorageOperationFailed", "BuildFailed", "IncludeUnavailable",
+    "ArtifactOutdated", "Remediated",
+  }
+  return rules.fold(rules.synced(object, items, {}), items, how)
+end
+
+-- sourceOf adds the source that a field refers to, an object of Flux in the namespace of the object unless it says
+-- otherwise. The version is the one that such objects have now, unless one is given.
+function rules.sourceOf(list, object, path, version)
+  local kind = rules.text(object, path .. ".kind", "")
+  if kind == "" then return end
+  version = rules.text(object, path .. ".apiVersion") or "source.toolkit.fluxcd.io/" .. (version or "v1")
+  local namespace = rules.text(object, path .. ".namespace", rules.namespace(object))
+  rules.dependency(list, version, kind, namespace, rules.text(object, path .. ".name"))
+end
+
+-- What a HelmRelease tells in each version since it has a history.
+local release = {
+  "helmChart", "storageNamespace", "history", "lastAttemptedRevision", "lastAttemptedConfigDigest",
+  "lastAttemptedReleaseAction",
+}
+local failures = { "failures", "installFailures", "upgradeFailures" }
+
+function rules.reportRelease(object)
+  return rules.report(object, rules.extend(rules.extend({ "observedGeneration", "conditions" }, release), failures))
+end
+
+-- foldRelease takes the history of the first member; what is counted is the failures of all.
+function rules.foldRelease(object, items)
+  return rules.foldReconciled(object, items, { firsts = release, sums = failures })
+end
+
+-- releaseDependencies are those of a HelmRelease: its chart, what it takes values from, how it reaches another
+-- cluster, and the releases that must be there first.
+function rules.releaseDependencies(object, version)
+  local list = kube.array()
+  rules.sourceOf(list, object, "spec.chart.spec.sourceRef", version)
+  rules.sourceOf(list, object, "spec.chartRef", version)
+  rules.references(list, object, "Secret", { "spec.chart.spec.verify.secretRef.name", "spec.kubeConfig.secretRef.name" })
+  rules.references(list, object, "ConfigMap", { "spec.kubeConfig.configMapRef.name" })
+  rules.references(list, object, "ServiceAccount", { "spec.serviceAccountName" })
+  for _, values in ipairs(rules.list(object, "spec.valuesFrom")) do
+    if values.kind == "Secret" or values.kind == "ConfigMap" then
+      rules.reference(list, object, values.kind, rules.text(values, "name"))
+    end
+  end
+  for _, release in ipairs(rules.list(object, "spec.dependsOn")) do
+    local namespace = rules.text(release, "namespace", rules.namespace(object))
+    rules.dependency(list, object.apiVersion, object.kind, namespace, rules.text(release, "name"))
+  end
+  return list
+end
+
 -- Conditions of several members ---------------------------------------------------------------------------
 
 -- byCluster lists items in the order of their clusters' names.
@@ -827,7 +902,7 @@ end
 -- References by the names of fields -----------------------------------------------------------------------
 
 local namesOf = {
-  secretName = "Secret", secretRef = "Secret", secretKeyRef = "Secret",
+  secretName = "Secret", secretRef = "Secret", secretKeyRef = "Secret", appSecretName = "Secret",
   configMapName = "ConfigMap", configMapRef = "ConfigMap", configMapKeyRef = "ConfigMap",
 }
 
