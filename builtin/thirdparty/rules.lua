@@ -1052,9 +1052,9 @@ end
 
 -- KubeVirt ------------------------------------------------------------------------------------------------
 
--- machineTemplate is the template of the pod for the machine whose spec is at a path, as far as that says: memory as the
--- guest has it, and of each virtual processor a tenth, since that is what the operator asks for by default. What
--- the hypervisor needs for itself depends on the operator's version and is left out.
+-- machineTemplate is the template of the pod for the machine whose spec is at a path, as far as that says: memory as
+-- the guest has it, and of each virtual processor a tenth, since that is what the operator asks for by default.
+-- What the hypervisor needs for itself depends on the operator's version and is left out.
 function rules.machineTemplate(object, path)
   local spec, domain = rules.table(object, path) or {}, path .. ".domain"
   local requests, limits = kube.object(), rules.table(object, domain .. ".resources.limits") or {}
@@ -1085,7 +1085,9 @@ function rules.machineTemplate(object, path)
 end
 
 local machineReferences = {
-  PersistentVolumeClaim = { "persistentVolumeClaim.claimName", "ephemeral.persistentVolumeClaim.claimName", "memoryDump.claimName" },
+  PersistentVolumeClaim = {
+    "persistentVolumeClaim.claimName", "ephemeral.persistentVolumeClaim.claimName", "memoryDump.claimName",
+  },
   ConfigMap = { "configMap.name", "sysprep.configMap.name" },
   Secret = {
     "secret.secretName", "sysprep.secret.name", "containerDisk.imagePullSecret", "cloudInitNoCloud.secretRef.name",
