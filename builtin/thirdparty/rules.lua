@@ -648,6 +648,11 @@ function rules.retainSuspend(desired, observed)
   return desired
 end
 
+-- keepSuspend is retainSuspend for a member whose object may have no spec.
+function rules.keepSuspend(desired, observed)
+  return rules.table(observed, "spec") and rules.retainSuspend(desired, observed) or desired
+end
+
 -- syncedConditions is synced, with the merged conditions.
 function rules.syncedConditions(object, items, fields)
   local status = rules.synced(object, items, fields or {})
