@@ -507,6 +507,27 @@ function rules.roleTotals(items)
   return totals
 end
 
+-- trainingNone is the answer without members: what they told is gone, and the rest of the status stays.
+function rules.trainingNone(object)
+  local status = rules.object(object, "status")
+  for _, field in ipairs({ "startTime", "completionTime", "replicaStatuses", "conditions" }) do status[field] = nil end
+  return object
+end
+
+-- trainingTotals gives the status with times and counts set, the clusters in which the job failed and succeeded by the
+-- verdict on each, and the time of the latest end. That is the completion time if all have succeeded.
+function rules.trainingTotals(object, items, verdict)
+  local status = rules.object(object, "status")
+  status.startTime = rules.earliest(items, "status.startTime")
+  status.lastReconcileTime = rules.latest(items, "status.lastReconcileTime")
+  status.replicaStatuses = rules.roleTotals(items)
+  local failed = rules.clusters(items, function(item) return verdict(item) == "Failed" end)
+  local succeeded = rules.clusters(items, function(item) return verdict(item) == "Succeeded" end)
+  local completed = rules.latest(items, "status.completionTime")
+  if #failed == 0 and #succeeded == #items then status.completionTime = completed or status.completionTime end
+  return status, failed, succeeded, completed
+end
+
 -- trainingHealth is that of a job with the usual conditions: healthy until it has failed.
 function rules.trainingHealth(object)
   if rules.table(object, "status.conditions") == nil then
@@ -519,6 +540,36 @@ function rules.trainingHealth(object)
     if rules.isTrue(object, kind) then return rules.healthy(kind, kube.condition(object, kind).message) end
   end
   return rules.healthy("NotFailed", "the job has not failed")
+end
+
+-- Flink ---------------------------------------------------------------------------------------------------
+
+-- flinkReplicas is how many of a manager there are: as given; of task managers else as many as the parallelism needs.
+local function flinkReplicas(object, manager)
+  local given = rules.number(kube.get(object, "spec." .. manager .. ".replicas"))
+  if given or manager == "jobManager" then return given or 1 end
+  local parallelism = rules.number(kube.get(object, "spec.job.parallelism"))
+  local slots = rules.number(kube.get(object, 'spec.flinkConfiguration["taskmanager.numberOfTaskSlots"]'))
+  if parallelism and slots and slots ~= 0 then return math.ceil(parallelism / slots) end
+  return 1
+end
+
+-- flinkManager is one of the two managers as a component, with sizes in Kubernetes' spelling, on the nodes that the
+-- pod template allows.
+function rules.flinkManager(object, manager)
+  local path, spec = "spec." .. manager .. ".resource", rules.table(object, "spec.podTemplate.spec") or {}
+  local requirements = {
+    resourceRequest = {
+      cpu = rules.quantity(object, path .. ".cpu"), memory = rules.javaSize(object, path .. ".memory"),
+    },
+    priorityClassName = spec.priorityClassName,
+  }
+  if spec.nodeSelector or spec.tolerations then
+    requirements.nodeClaim = { nodeSelector = spec.nodeSelector, tolerations = spec.tolerations }
+  end
+  return {
+    name = string.lower(manager), replicas = flinkReplicas(object, manager), replicaRequirements = requirements,
+  }
 end
 
 -- Ray -----------------------------------------------------------------------------------------------------
