@@ -39,6 +39,7 @@ type checked struct {
 	customization *declarative.Customization
 }
 
+// checkedRule is the line of one operation in the report.
 type checkedRule struct {
 	Operation interpreter.Operation `json:"operation"`
 	Rule      string                `json:"rule"`
@@ -47,6 +48,7 @@ type checkedRule struct {
 	Message string `json:"message,omitempty"`
 }
 
+// problem is a mistake with its place, as far as that is known.
 type problem struct {
 	Rule    string `json:"rule,omitempty"`
 	Message string `json:"message"`
@@ -75,6 +77,7 @@ func (o *options) checkAll(ctx context.Context, s *session) error {
 	if len(list) == 0 {
 		return err
 	}
+	// The objects that could be read are reported even if others could not.
 	if failed := judge(list, options); failed != nil {
 		return errors.Join(err, failed)
 	}
@@ -108,6 +111,7 @@ func (o *options) checkedObjects(ctx context.Context, s *session) ([]*checked, e
 	for _, in := range inputs {
 		docs := s.split(in)
 		for i := range docs {
+			// What is no YAML cannot be judged. What is YAML, and yet no customization, can: it is none.
 			if _, err := docs[i].Object(); err != nil {
 				errs = append(errs, err)
 				continue
@@ -124,6 +128,7 @@ func (o *options) checkedObjects(ctx context.Context, s *session) ([]*checked, e
 	return list, errors.Join(errs...)
 }
 
+// newChecked is about a customization. Its name tells it apart; a file may hold many.
 func newChecked(c *declarative.Customization) *checked {
 	place := c.Place()
 	source := c.Name
@@ -189,6 +194,7 @@ func ownerOf(p declarative.Problem, list []*checked) *checked {
 	return owner
 }
 
+// rules sums the problems up by operation: an operation has an error if any problem is about its rule.
 func (c *checked) rules() []checkedRule {
 	var list []checkedRule
 	for _, contract := range interpreter.Contracts() {
@@ -214,6 +220,7 @@ func (c *checked) print(s *session) {
 	switch {
 	case c.customization == nil:
 		fmt.Fprintln(s.out, c.Problems[0].Message)
+	// Karmada's words for these two, without which there is no target to print.
 	case c.Target.Kind == "":
 		fmt.Fprintln(s.out, "target.kind no set")
 	case c.Target.APIVersion == "":

@@ -77,6 +77,7 @@ func (o *options) editing(ctx context.Context, s *session) (*editing, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Other objects in the file are left alone; they are written back as they were.
 	var found *editing
 	var names []string
 	for _, in := range inputs {
@@ -107,6 +108,7 @@ func (o *options) editing(ctx context.Context, s *session) (*editing, error) {
 	return found, nil
 }
 
+// newCustomization is where a new one begins.
 func newCustomization() *v1alpha1.ResourceInterpreterCustomization {
 	c := &v1alpha1.ResourceInterpreterCustomization{}
 	c.APIVersion, c.Kind = v1alpha1.GroupVersion.String(), v1alpha1.KindResourceInterpreterCustomization
@@ -131,7 +133,7 @@ func (e *editing) loop() (*v1alpha1.ResourceInterpreterCustomization, error) {
 		switch {
 		case edited == sheet.text && len(reasons) > 0:
 			return nil, &failure{fmt.Errorf("edit cancelled, %s is not changed; what was written is kept in %s", e.what(), path)}
-		case edited == original:
+		case edited == original: // Also after a mistake: who takes it back wants nothing saved.
 			os.Remove(path)
 			fmt.Fprintln(e.session.stderr, "Edit cancelled, no changes made.")
 			return nil, nil
@@ -154,6 +156,7 @@ func (e *editing) loop() (*v1alpha1.ResourceInterpreterCustomization, error) {
 	}
 }
 
+// what names the thing that is edited.
 func (e *editing) what() string {
 	if e.file == "" {
 		return "the customization"
@@ -190,6 +193,7 @@ func (e *editing) problems(c *v1alpha1.ResourceInterpreterCustomization) []strin
 	return list
 }
 
+// operationOf is the operation of a rule, which is what the sheet calls it.
 func operationOf(rule string) string {
 	for _, c := range interpreter.Contracts() {
 		if c.Rule == rule {

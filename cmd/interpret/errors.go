@@ -25,6 +25,7 @@ var errTold = errors.New("told")
 // errUsage means that the command line is wrong.
 var errUsage = errors.New("wrong usage")
 
+// usage makes an error about the command line.
 func usage(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
@@ -124,6 +125,7 @@ func locate(err error, customizations *declarative.Layer) error {
 	return &located{place, text, err}
 }
 
+// cutLast cuts a text at the last place of a separator.
 func cutLast(s, sep string) (before, after string, found bool) {
 	i := strings.LastIndex(s, sep)
 	if i < 0 {

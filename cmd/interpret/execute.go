@@ -9,6 +9,7 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
+// The flags of inputs, as messages name them.
 const (
 	desiredFlag  = "--desired-file"
 	observedFlag = "--observed-file"
@@ -34,9 +35,11 @@ func takes(c *interpreter.Contract, name string) bool {
 	return false
 }
 
-// check says which inputs are missing, and which are there for nothing.
+// check says which inputs are missing, and which are there for nothing. An input that nobody looks at is an
+// error, since whoever gave it expects that it counts.
 func (f *inputFlags) check(c *interpreter.Contract) error {
 	var missing, extra []string
+	// Karmada's command takes the object of an operation from either flag; only Retain tells them apart.
 	if takes(c, "observed") {
 		if f.desired == "" {
 			missing = append(missing, desiredFlag)
@@ -72,7 +75,8 @@ func (f *inputFlags) check(c *interpreter.Contract) error {
 	return nil
 }
 
-// request reads the inputs.
+// request reads the inputs. All of them are read, so that one run tells of all that is wrong; what could be read
+// is in the request beside an error.
 func (f *inputFlags) request(ctx context.Context, s *session, c *interpreter.Contract) (*interpreter.Request, error) {
 	req := &interpreter.Request{Operation: c.Operation}
 	var errs []error
@@ -115,18 +119,13 @@ func (o *options) claimStdin(s *session) error {
 	return nil
 }
 
-// execute answers one operation.
+// execute answers one operation. With an output format, an error too is a document on standard output, so that
+// a program finds an answer of one shape or the other in one place.
 func (o *options) execute(ctx context.Context, s *session, c *interpreter.Contract) error {
 	doc := &answerDocument{Operation: c.Operation}
 	named, err := o.answer(ctx, s, c, doc)
 	if err != nil {
-		if o.output != "" {
-			doc.fail(err)
-			if err := s.document(o.output, doc); err != nil {
-				return err
-			}
-		}
-		return err
+		return o.failed(s, doc, err)
 	}
 	if o.output != "" {
 		doc.Results = named
@@ -138,6 +137,15 @@ func (o *options) execute(ctx context.Context, s *session, c *interpreter.Contra
 	return s.blocks(c, named)
 }
 
+// failed prints the document of an error, if documents are asked for, and gives the error back.
+func (o *options) failed(s *session, doc *answerDocument, err error) error {
+	if o.output == "" || o.check || o.edit {
+		return err
+	}
+	doc.fail(err)
+	return errors.Join(err, s.document(o.output, doc))
+}
+
 // answer gives the results by name, and notes in doc what it learns on the way.
 func (o *options) answer(ctx context.Context, s *session, c *interpreter.Contract, doc *answerDocument) (map[string]any, error) {
 	if err := o.inputs.check(c); err != nil {
@@ -146,6 +154,7 @@ func (o *options) answer(ctx context.Context, s *session, c *interpreter.Contrac
 	if err := o.claimStdin(s); err != nil {
 		return nil, err
 	}
+	// Mistakes in objects and in customizations are told together.
 	req, err := o.inputs.request(ctx, s, c)
 	if req.Object != nil {
 		doc.Object = newReference(req.Object)

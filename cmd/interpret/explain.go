@@ -25,6 +25,7 @@ func sources(list []interpreter.Source) []source {
 	return shown
 }
 
+// joined names several rules in one cell of a table.
 func joined(list []source) string {
 	var texts []string
 	for _, s := range list {
@@ -33,6 +34,7 @@ func joined(list []source) string {
 	return strings.Join(texts, ", ")
 }
 
+// passedOver names the rules that did not get to answer, for the end of a line.
 func passedOver(list []source) string {
 	if len(list) == 0 {
 		return ""
@@ -46,13 +48,16 @@ type explainDocument struct {
 	Operations []explanation `json:"operations"`
 }
 
+// explanation says who would answer one operation. Several answer where their lists are joined, nobody where
+// the list is empty.
 type explanation struct {
 	Operation  interpreter.Operation `json:"operation"`
 	Answers    []source              `json:"answers"`
 	PassedOver []source              `json:"passedOver"`
 }
 
-// explainAll says for every operation who would answer about the object.
+// explainAll says for every operation who would answer about the object. Nothing is run: only the object's kind
+// and labels count.
 func (o *options) explainAll(ctx context.Context, s *session) error {
 	flag, name := desiredFlag, o.inputs.desired
 	switch {
@@ -97,6 +102,7 @@ func (o *options) explainAll(ctx context.Context, s *session) error {
 // newTable aligns columns three spaces apart, as kubectl does.
 func newTable(s *session) *tabwriter.Writer { return tabwriter.NewWriter(s.out, 0, 0, 3, ' ', 0) }
 
+// orNobody keeps an empty cell visible, also to programs that cut lines at blanks.
 func orNobody(text string) string {
 	if text == "" {
 		return "-"

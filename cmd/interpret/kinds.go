@@ -102,6 +102,7 @@ func isPattern(k schema.GroupVersionKind) bool {
 
 // kindsOf lists the kinds that any layer names, sorted, and then the patterns.
 func kindsOf(chain *interpreter.Chain) []kindRules {
+	// What a layer lists is where it has rules; who is first to answer at such a place, the chain knows.
 	exact, patterns := map[schema.GroupVersionKind]bool{}, map[schema.GroupVersionKind]map[interpreter.Operation][]source{}
 	groupKinds := map[schema.GroupKind]bool{}
 	for _, layer := range chain.Layers() {
@@ -137,6 +138,7 @@ func kindsOf(chain *interpreter.Chain) []kindRules {
 	return list
 }
 
+// newKindRules asks for each operation who answers, and leaves out those that nobody does.
 func newKindRules(kind schema.GroupVersionKind, answers func(interpreter.Operation) []source) kindRules {
 	k := kindRules{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}
 	for _, op := range interpreter.Operations() {
@@ -168,6 +170,7 @@ func answering(chain *interpreter.Chain, kind schema.GroupVersionKind, op interp
 	return found
 }
 
+// compareKinds orders by group, then kind, so that the versions of a kind stand together.
 func compareKinds(a, b schema.GroupVersionKind) int {
 	return strings.Compare(a.Group+"/"+a.Kind+"/"+a.Version, b.Group+"/"+b.Kind+"/"+b.Version)
 }

@@ -1,8 +1,3 @@
-// Command interpret answers questions about Kubernetes resources: how many replicas, how healthy, which
-// status, which dependencies. The answers come from customizations in files and from the rules that are built
-// in.
-//
-// This room reads files and flags, and writes answers and an exit status. What an answer is, it does not know.
 package main
 
 import (

@@ -124,3 +124,17 @@ spec:
 		}
 	})
 }
+
+// A person, or a loop in a shell, should not notice the time the command takes to start.
+func BenchmarkCommand(b *testing.B) {
+	example := filepath.Join("..", "..", "examples", "customization")
+	var cpu time.Duration
+	for b.Loop() {
+		cmd := exec.CommandContext(b.Context(), "interpret", "-f", filepath.Join(example, "deployment.yaml"),
+			"--operation", "InterpretHealth", "--observed-file", filepath.Join(example, "web.yaml"))
+		output, err := cmd.CombinedOutput()
+		require.NoError(b, err, "%s", output)
+		cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	b.ReportMetric(float64(cpu.Milliseconds())/float64(b.N), "cpu-ms/op")
+}

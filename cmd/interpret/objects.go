@@ -43,6 +43,7 @@ func (s *session) objects(ctx context.Context, flag string, names []string) ([]o
 	return list, errors.Join(errs...)
 }
 
+// objectsOf gives the objects of a document: one, or a List's, as kubectl get prints them.
 func objectsOf(d *manifest.Document) ([]object, error) {
 	content, err := d.Object()
 	if content == nil || err != nil {
@@ -72,6 +73,7 @@ func objectsOf(d *manifest.Document) ([]object, error) {
 
 // check finds what keeps an object from being asked about, while its place in the file is still known.
 func (o object) check() error {
+	// The chain checks these as well, but has no line to show for it.
 	for _, field := range []string{"apiVersion", "kind"} {
 		_, node := manifest.Field(o.node, field)
 		switch v := o.Object[field].(type) {
@@ -117,6 +119,7 @@ func (s *session) object(ctx context.Context, flag, name string) (*unstructured.
 // maxNamed bounds how many things a message lists.
 const maxNamed = 5
 
+// some lists things, but not more than a person reads.
 func some(list []string) string {
 	if len(list) > maxNamed {
 		return fmt.Sprintf("%s and %d more", strings.Join(list[:maxNamed], ", "), len(list)-maxNamed)
@@ -148,6 +151,8 @@ func (s *session) statusItems(ctx context.Context, flag, name string) ([]interpr
 	return items, errors.Join(errs...)
 }
 
+// itemsOf gives the status items of a document. Empty ones are skipped, since a template that writes such files
+// leaves them easily.
 func (s *session) itemsOf(d *manifest.Document) ([]interpreter.AggregatedStatusItem, error) {
 	root, err := d.Root()
 	if root == nil || err != nil {
@@ -190,6 +195,7 @@ func (s *session) itemsOf(d *manifest.Document) ([]interpreter.AggregatedStatusI
 	return items, errors.Join(errs...)
 }
 
+// itemError is an error of the JSON decoder in words that fit a YAML file.
 func itemError(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
@@ -201,6 +207,7 @@ func itemError(err error) error {
 	return fmt.Errorf("status item: %w", err)
 }
 
+// itemKeys are the fields of a status item.
 var itemKeys = []string{"clusterName", "status", "applied", "appliedMessage", "health"}
 
 // warnOfKeys tells of keys that look like misspelt ones. Others are nobody's mistake: items grow fields.

@@ -34,6 +34,7 @@ type answerDocument struct {
 	Error      *errorDetail   `json:"error,omitempty"`
 }
 
+// reference names an object. All fields are always there, for programs that compare them.
 type reference struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -45,6 +46,7 @@ func newReference(o *unstructured.Unstructured) *reference {
 	return &reference{o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName()}
 }
 
+// errorDetail is an error for programs.
 type errorDetail struct {
 	Message string `json:"message"`
 	// Cause is a stable word for the class of the error.
@@ -101,6 +103,7 @@ func (s *session) document(output string, v any) error {
 		return err
 	}
 	e := json.NewEncoder(s.out)
+	// The output goes to people and programs, not into HTML: let < stay <.
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)

@@ -22,6 +22,7 @@ type change struct {
 	value string
 }
 
+// changesOf lists the fields that differ, of those that a sheet shows.
 func changesOf(was, is *v1alpha1.ResourceInterpreterCustomization) []change {
 	var list []change
 	paths := [][]string{{"metadata", "name"}, {"spec", "target", "apiVersion"}, {"spec", "target", "kind"}}
@@ -90,6 +91,7 @@ func tree(text string) (document, customization *yamlv3.Node, err error) {
 // plainBlock is the end of a line that begins a literal block, if nothing but its lines says what is in it.
 var plainBlock = regexp.MustCompile(`\|-?[ \t]*(#.*)?$`)
 
+// errNotByLine sends a change to the tree. It is not shown to anybody.
 var errNotByLine = errors.New("not to be replaced line by line")
 
 // replaceLines changes scripts that stand in literal blocks, and leaves every other byte as it is.
@@ -98,7 +100,7 @@ func replaceLines(text string, changes []change) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	lines := manifest.Lines(text)
+	lines := manifest.Lines(text) // Joined, they are the text again.
 	// A block's lines are put in the place of its first one, so that the numbers of the others stay right.
 	for _, c := range changes {
 		_, script := manifest.Field(root, c.path...)
@@ -183,6 +185,7 @@ func set(n *yamlv3.Node, path []string, value string) {
 				next = &yamlv3.Node{}
 			}
 			if len(n.Content) == 0 {
+				// What were empty braces becomes a block, in which a script can stand as it is.
 				n.Style &^= yamlv3.FlowStyle
 			}
 			n.Content = append(n.Content, &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!str", Value: step}, next)
@@ -212,6 +215,7 @@ func remove(n *yamlv3.Node, path []string) {
 		}
 	}
 	if len(parent.Content) == 0 {
+		// A mapping without keys can only be written in braces.
 		parent.Style |= yamlv3.FlowStyle
 	}
 }

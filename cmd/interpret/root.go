@@ -24,6 +24,8 @@ type options struct {
 // other output formats; here, everything runs locally.
 var withoutEffect = []string{"kubeconfig", "karmada-context", "record", "template", "allow-missing-template-keys", "show-managed-fields"}
 
+// newRoot makes the whole command. Asking for an answer has no subcommand of its own: it is what the command is
+// for, and so are its flags in scripts that were written for karmadactl.
 func newRoot(s *session) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -58,7 +60,7 @@ func newRoot(s *session) *cobra.Command {
 	cmd.SetVersionTemplate("interpret {{.Version}}\n")
 	cmd.SetFlagErrorFunc(flagError)
 	flags := cmd.Flags()
-	flags.SortFlags = false
+	flags.SortFlags = false // Flags that belong together stand together.
 	o.addFiles(flags)
 	flags.StringVar(&o.operation, "operation", "", "the operation to answer, in any letter case; see the list above")
 	flags.StringVar(&o.inputs.desired, "desired-file", "", "the object as the control plane wants it; a file, a URL, or -")
@@ -83,7 +85,7 @@ func newRoot(s *session) *cobra.Command {
 		must(cmd.MarkFlagFilename(name, "yaml", "yml", "json"))
 	}
 	must(cmd.RegisterFlagCompletionFunc("operation", completeOperations))
-	cmd.AddCommand(newTest(s), newKinds(s), newVersion(s))
+	cmd.AddCommand(newTest(s), newKinds(s), newBundled(s), newVersion(s))
 	return cmd
 }
 
@@ -94,17 +96,17 @@ func must(err error) {
 	}
 }
 
+// run picks the mode: --check before --edit before an operation, the order in which karmadactl looks at them.
+// An operation must be a right one in any mode; who misspells it means something by it.
 func (o *options) run(cmd *cobra.Command, s *session) error {
 	flags := cmd.Flags()
 	o.inputs.replicasGiven = flags.Changed("desired-replica")
-	if err := s.warnOfFlags(flags); err != nil {
-		return err
-	}
+	s.warnOfFlags(flags)
 	var contract *interpreter.Contract
 	if flags.Changed("operation") {
 		var err error
 		if contract, err = contractOf(o.operation); err != nil {
-			return err
+			return o.failed(s, &answerDocument{Operation: interpreter.Operation(o.operation)}, err)
 		}
 	}
 	switch {
@@ -124,6 +126,7 @@ func (o *options) run(cmd *cobra.Command, s *session) error {
 	return usage("nothing to do: give --operation, --check, --edit or --explain; see interpret --help")
 }
 
+// contractOf finds the contract of an operation by its name in any letter case.
 func contractOf(operation string) (*interpreter.Contract, error) {
 	op, err := interpreter.ParseOperation(operation)
 	if err != nil {
@@ -134,13 +137,12 @@ func contractOf(operation string) (*interpreter.Contract, error) {
 }
 
 // warnOfFlags tells of flags without effect, rather than letting somebody wait for one.
-func (s *session) warnOfFlags(flags *pflag.FlagSet) error {
+func (s *session) warnOfFlags(flags *pflag.FlagSet) {
 	for _, name := range withoutEffect {
 		if flags.Changed(name) {
 			s.warn("--%s has no effect here: everything runs locally, and output is text, json or yaml", name)
 		}
 	}
-	return nil
 }
 
 // longHelp lists the operations with the files they need, from the contracts.
@@ -184,6 +186,8 @@ func needs(c *interpreter.Contract) string {
 	return text
 }
 
+// noArgs refuses arguments. The most likely one is a file that the user meant to give with a flag, or a pattern
+// that the shell has expanded behind -f; the next is a misspelt subcommand.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -241,6 +245,7 @@ func addOutput(cmd *cobra.Command, to *string, formats ...string) {
 	must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)))
 }
 
+// completeOperations completes names of operations in any letter case, with what they answer.
 func completeOperations(_ *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	for _, c := range interpreter.Contracts() {

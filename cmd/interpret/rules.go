@@ -27,12 +27,15 @@ type ruleFlags struct {
 
 const filenameFlag = "--filename"
 
+// addFiles adds the flags that every mode and most subcommands share.
 func (f *ruleFlags) addFiles(flags *pflag.FlagSet) {
 	f.flags = flags
 	flags.StringSliceVarP(&f.filenames, "filename", "f", nil, "customizations: a file, a directory, a pattern, an http(s) URL, or - for standard input; may be repeated")
 	flags.BoolVarP(&f.recursive, "recursive", "R", false, "descend into the directories given with -f")
 }
 
+// addLimits adds the flags for limits, which belong at the end of a help text: few need them, and who does has
+// read their names in an error.
 func (f *ruleFlags) addLimits(flags *pflag.FlagSet) {
 	f.limits = luakube.DefaultLimits()
 	flags.DurationVar(&f.limits.Time, "limit-time", f.limits.Time, "wall time of one call of a script")
@@ -110,7 +113,8 @@ func newEngine(options []luakube.Option) (*luakube.Engine, error) {
 	return luakube.New(append([]luakube.Option{luakube.WithScriptModule(thirdparty.ModuleName, thirdparty.Module())}, options...)...)
 }
 
-// newRules puts the layers in their order. A customization that does not load is an error: the answer of
+// newRules puts the layers in their order: what a user wrote before what comes along, what is about one kind
+// before what is about all. A customization that does not load is an error: the answer of
 // another layer is not what was asked for.
 func newRules(list []*declarative.Customization, options []luakube.Option) (*rules, error) {
 	engine, err := newEngine(options)

@@ -24,6 +24,7 @@ type session struct {
 	texts map[string][]string
 }
 
+// newSession begins a run. Output is buffered, and flushed when the run ends.
 func newSession(stdin io.Reader, stdout, stderr io.Writer) *session {
 	return &session{stdin: stdin, out: bufio.NewWriter(stdout), stdout: stdout, stderr: stderr, texts: map[string][]string{}}
 }

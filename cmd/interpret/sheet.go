@@ -24,6 +24,8 @@ type sheet struct {
 // tag is an annotation without its value.
 func tag(name string) string { return "---@" + name + ":" }
 
+// ruleTag is lenient about blanks and the colon: a line that was meant as an annotation must not end up in the
+// script above it.
 var ruleTag = regexp.MustCompile(`^---\s*@rule\b\s*:?\s*(.*?)\s*$`)
 
 func newSheet(c *v1alpha1.ResourceInterpreterCustomization, showDoc bool) *sheet {
@@ -56,15 +58,18 @@ func newSheet(c *v1alpha1.ResourceInterpreterCustomization, showDoc bool) *sheet
 	return s
 }
 
+// field is a field of the customization that has an annotation of its own.
 type field struct {
 	name  string
 	value *string
 }
 
+// fieldsOf are the fields of a customization beside its scripts, in the order of the sheet.
 func fieldsOf(c *v1alpha1.ResourceInterpreterCustomization) []field {
 	return []field{{"name", &c.Name}, {"apiVersion", &c.Spec.Target.APIVersion}, {"kind", &c.Spec.Target.Kind}}
 }
 
+// scriptOf is the script of an operation, empty if there is none.
 func scriptOf(contract *interpreter.Contract, c *v1alpha1.ResourceInterpreterCustomization) string {
 	if rule := contract.Script(&c.Spec.Customizations); rule != nil {
 		return rule.LuaScript
@@ -124,7 +129,8 @@ func (s *sheet) withoutHeader(text string) string {
 	return text
 }
 
-// parse reads an edited sheet into a copy of the customization.
+// parse reads an edited sheet into a copy of the customization, and says what cannot be read, by line. A script
+// that is the same but for blank lines around it stays exactly as it was.
 func (s *sheet) parse(text string, original *v1alpha1.ResourceInterpreterCustomization) (*v1alpha1.ResourceInterpreterCustomization, []string) {
 	c := original.DeepCopy()
 	scripts := map[interpreter.Operation][]string{}

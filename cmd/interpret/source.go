@@ -77,6 +77,7 @@ func (s *session) readOne(ctx context.Context, flag, name string, recursive bool
 		}
 		return []input{{name, data}}, nil
 	}
+	// A file whose name only looks like a pattern is read as such.
 	paths := []string{name}
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "*?[") {
 		matches, err := filepath.Glob(name)
@@ -156,6 +157,7 @@ func filesIn(dir string, recursive bool) ([]string, error) {
 	return files, nil
 }
 
+// readFile reads one file. It may be a pipe or a device, hence the context and the size limit.
 func readFile(ctx context.Context, path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -207,6 +209,7 @@ func readAll(ctx context.Context, name string, r io.Reader) ([]byte, error) {
 	}
 }
 
+// interrupted is the error of a read that somebody ended.
 func interrupted(ctx context.Context) error {
 	return fmt.Errorf("interrupted: %w", ctx.Err())
 }
@@ -243,6 +246,7 @@ func fetch(ctx context.Context, address string) ([]byte, error) {
 	}
 }
 
+// fetchOnce tries a URL. Again says that the failure may pass: the network, or the server, not the request.
 func fetchOnce(ctx context.Context, address string) (data []byte, again bool, err error) {
 	attempt, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
@@ -250,6 +254,7 @@ func fetchOnce(ctx context.Context, address string) (data []byte, again bool, er
 	if err != nil {
 		return nil, false, err
 	}
+	// The default client honours the proxy variables of the environment, as kubectl does.
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return nil, true, withoutURL(attempt, err)

@@ -35,6 +35,7 @@ type testOptions struct {
 	output          string
 }
 
+// newTest makes interpret test. Running case files is Karmada's way to test customizations; it lacks the command.
 func newTest(s *session) *cobra.Command {
 	o := &testOptions{}
 	cmd := &cobra.Command{
@@ -88,6 +89,7 @@ type suite struct {
 	broken error
 }
 
+// test runs all cases and reports. Files that cannot be read do not keep the others from being run.
 func (o *testOptions) test(ctx context.Context, s *session, paths []string) error {
 	filter, err := regexp.Compile(o.run)
 	if err != nil {
@@ -146,6 +148,7 @@ func (o *testOptions) suites(ctx context.Context, s *session, paths []string, fi
 	}
 	var suites []*suite
 	var errs []error
+	// Customizations are compiled once for all the case files that they are tested with.
 	byDirectory := map[string]*suite{}
 	for _, file := range files {
 		data, err := readFile(ctx, file)
@@ -262,6 +265,7 @@ func (t *suite) run(ctx context.Context) error {
 			continue
 		}
 		outcome := c.Run(ctx, t.rules)
+		// An outcome after the interruption says nothing about the rule.
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s: %w", c, interrupted(ctx))
 		}
@@ -306,6 +310,7 @@ func writeFile(path string, data []byte) error {
 	if err != nil {
 		return plain(err)
 	}
+	// In the same directory, since only within a file system can a file take another's place at once.
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return plain(err)

@@ -34,6 +34,7 @@ type caseReport struct {
 	seconds float64
 }
 
+// newTestReport gathers the outcomes, in the order of the files and their cases.
 func newTestReport(s *session, suites []*suite) *testReport {
 	r := &testReport{}
 	for _, t := range suites {
@@ -77,11 +78,13 @@ func (t *suite) problem(s *session, text string, err error) string {
 	return strings.TrimSuffix(text+"\n"+s.excerptOf(at), "\n")
 }
 
+// excerptOf shows the line that an error is about, empty if it is about none.
 func (s *session) excerptOf(err error) string {
 	place := placeOf(err)
 	return s.excerpt(place.File, place.Line, place.Column, "  ")
 }
 
+// title is where the case is and what it is called, in the form that editors jump to.
 func (c *caseReport) title() string { return fmt.Sprintf("%s:%d: %s", c.File, c.Line, c.Name) }
 
 // details are the problem and the difference.
@@ -103,6 +106,8 @@ func (r *testReport) print(s *session, verbose bool) {
 	fmt.Fprintf(s.out, "%d passed, %d failed\n", r.Passed, r.Failed)
 }
 
+// The JUnit format has no standard; these are the elements and attributes that GitLab, Jenkins and GitHub's
+// reporters agree on.
 type junitSuites struct {
 	XMLName  xml.Name     `xml:"testsuites"`
 	Tests    int          `xml:"tests,attr"`
@@ -164,4 +169,5 @@ func (r *testReport) junit(s *session) error {
 	return err
 }
 
+// seconds writes a duration as JUnit has it, to the millisecond.
 func seconds(n float64) string { return fmt.Sprintf("%.3f", n) }

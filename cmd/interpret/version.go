@@ -21,6 +21,7 @@ func versionText() string {
 	return "(unknown)"
 }
 
+// newVersion makes interpret version, beside the flag --version: people try either.
 func newVersion(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
