@@ -975,6 +975,29 @@ function rules.referencesIn(list, object, v)
   end
 end
 
+-- credentials adds what anything below v is let in with: Secrets that are named below fields called secretRef, or
+-- something that ends so; ServiceAccounts below serviceAccountRef; and what a caProvider is. They are in a namespace,
+-- or in one of their own if mayChoose. Without any namespace there is nothing to add.
+function rules.credentials(list, v, namespace, mayChoose, kind)
+  if type(v) ~= "table" then return end
+  if kind ~= nil and type(v.name) == "string" then
+    local chosen = mayChoose and type(v.namespace) == "string" and v.namespace or namespace
+    if chosen ~= nil then rules.dependency(list, "v1", kind, chosen, v.name) end
+    return
+  end
+  for key, inner in pairs(v) do
+    local below = kind
+    if type(key) == "string" then
+      if string.match(key, "[sS]ecretRef$") then below = "Secret" end
+      if key == "serviceAccountRef" then below = "ServiceAccount" end
+      if key == "caProvider" and type(inner) == "table" then
+        below = inner.type == "ConfigMap" and "ConfigMap" or "Secret"
+      end
+    end
+    rules.credentials(list, inner, namespace, mayChoose, below)
+  end
+end
+
 -- pathsIn lists the paths of a field in all entries of a list.
 function rules.pathsIn(object, path, field)
   local paths = {}
@@ -1195,6 +1218,201 @@ function rules.strimziHealth(object)
     return health(notReady.reason, notReady.message)
   end
   return rules.byCondition(object, "Ready")
+end
+
+-- cert-manager --------------------------------------------------------------------------------------------
+
+-- issuerOf adds the issuer that an object asks. Those of other projects have versions that cannot be known here.
+function rules.issuerOf(list, object)
+  local kind = rules.text(object, "spec.issuerRef.kind", "Issuer")
+  if rules.text(object, "spec.issuerRef.group", "cert-manager.io") ~= "cert-manager.io" then return list end
+  local namespace = kind ~= "ClusterIssuer" and rules.namespace(object) or nil
+  rules.dependency(list, "cert-manager.io/v1", kind, namespace, rules.text(object, "spec.issuerRef.name"))
+  return list
+end
+
+-- issuerDependencies are the secrets and service accounts of an issuer, which are in a namespace.
+function rules.issuerDependencies(object, namespace)
+  local list, spec = kube.array(), rules.table(object, "spec") or {}
+  for _, path in ipairs({ "ca.secretName", "vault.auth.clientCertificate.secretName" }) do
+    rules.dependency(list, "v1", "Secret", namespace, rules.text(spec, path))
+  end
+  for key, v in pairs(spec) do
+    if key == "acme" and type(v) == "table" then
+      -- The key of the account is made where there is none, unless that is forbidden.
+      for field, inner in pairs(v) do
+        if field ~= "privateKeySecretRef" or v.disableAccountKeyGeneration == true then
+          rules.credentials(list, { [field] = inner }, namespace)
+        end
+      end
+    else
+      rules.credentials(list, v, namespace)
+    end
+  end
+  return list
+end
+
+-- Prometheus operator -------------------------------------------------------------------------------------
+
+-- monitoringPods is the template of the pods that the operator makes: the main container, whose resources are those
+-- of the spec, and what the spec adds to it.
+function rules.monitoringPods(object, name)
+  local spec = rules.table(object, "spec") or {}
+  local containers, main = kube.array(), { name = name, resources = spec.resources }
+  table.insert(containers, main)
+  for _, container in ipairs(rules.list(object, "spec.containers")) do
+    if container.name == name then
+      for field, v in pairs(container) do main[field] = v end
+    else
+      table.insert(containers, container)
+    end
+  end
+  return { spec = {
+    containers = containers, initContainers = spec.initContainers, volumes = spec.volumes,
+    imagePullSecrets = spec.imagePullSecrets, serviceAccountName = spec.serviceAccountName,
+    nodeSelector = spec.nodeSelector, tolerations = spec.tolerations, affinity = spec.affinity,
+    priorityClassName = spec.priorityClassName,
+  } }
+end
+
+-- monitoringDependencies are what the pods need, and the keys that anything else in the spec selects.
+function rules.monitoringDependencies(object, name)
+  local list = rules.podDependencies(object, rules.monitoringPods(object, name), "spec")
+  local pods = { containers = true, initContainers = true, volumes = true }
+  for field, v in pairs(rules.table(object, "spec") or {}) do
+    if not pods[field] then rules.selected(list, object, v, field) end
+  end
+  for field, kind in pairs({ secrets = "Secret", configMaps = "ConfigMap" }) do
+    for i in ipairs(rules.table(object, "spec." .. field) or {}) do
+      rules.references(list, object, kind, { string.format("spec.%s[%d]", field, i) })
+    end
+  end
+  return list
+end
+
+function rules.monitoringReport(object)
+  return rules.report(object, {
+    "paused", "replicas", "updatedReplicas", "availableReplicas", "unavailableReplicas", "shards", "selector", "conditions",
+  })
+end
+
+function rules.monitoringFold(object, items)
+  rules.table(object, "status")
+  local status = rules.object(object, "status")
+  rules.sum(status, items, { "replicas", "updatedReplicas", "availableReplicas", "unavailableReplicas" })
+  status.paused = false
+  for _, item in ipairs(items) do
+    if rules.flag(item, "status.paused") then status.paused = true end
+  end
+  rules.fold(status, items, { firsts = { "shards", "selector" } })
+  return object
+end
+
+-- monitoringHealth knows a fourth value of a condition: Available is Degraded when only some pods are.
+function rules.monitoringHealth(object)
+  if rules.flag(object, "spec.paused") then return rules.suspended("Paused", "reconciliation is paused") end
+  local behind = rules.behind(object)
+  if behind then return behind end
+  local reconciled = kube.condition(object, "Reconciled")
+  if reconciled and reconciled.status == "False" then return rules.degraded(reconciled.reason, reconciled.message) end
+  local available = kube.condition(object, "Available")
+  if available and available.status == "Degraded" then return rules.degraded(available.reason, available.message) end
+  if available and available.status == "False" then return rules.progressing(available.reason, available.message) end
+  return rules.byCondition(object, "Available")
+end
+
+-- Crossplane ----------------------------------------------------------------------------------------------
+
+-- retainInitialized keeps what the provider filled in where the template leaves it open: fields of forProvider, unless
+-- the policies forbid that, and the name that the resource has outside.
+function rules.retainInitialized(desired, observed)
+  local annotations = rules.table(observed, "metadata.annotations") or {}
+  for _, key in ipairs({
+    "crossplane.io/external-name", "crossplane.io/external-create-pending", "crossplane.io/external-create-succeeded",
+    "crossplane.io/external-create-failed",
+  }) do
+    if annotations[key] ~= nil and kube.get(desired, string.format('metadata.annotations["%s"]', key)) == nil then
+      rules.object(rules.object(desired, "metadata"), "annotations")[key] = annotations[key]
+    end
+  end
+  local policies = rules.table(desired, "spec.managementPolicies")
+  local allowed = policies == nil
+  for _, policy in ipairs(policies or {}) do
+    if policy == "*" or policy == "LateInitialize" then allowed = true end
+  end
+  local want, have = rules.table(desired, "spec.forProvider"), rules.table(observed, "spec.forProvider")
+  if allowed and want and have then rules.fill(want, have) end
+  return desired
+end
+
+-- fill takes what one object has and another lacks, at all depths. Lists are taken whole, or not at all.
+function rules.fill(want, have)
+  for key, v in pairs(have) do
+    if want[key] == nil then
+      want[key] = v
+    elseif type(v) == "table" and type(want[key]) == "table" and #v == 0 and #want[key] == 0 then
+      rules.fill(want[key], v)
+    end
+  end
+end
+
+-- providerHealth is the health of a managed resource, or of anything else that Crossplane and its providers define.
+-- Some of that, such as the configuration of a provider, has no conditions and needs none.
+function rules.providerHealth(object)
+  local synced, paused = kube.condition(object, "Synced"), 'metadata.annotations["crossplane.io/paused"]'
+  if kube.get(object, paused) == "true" or synced and synced.reason == "ReconcilePaused" then
+    return rules.suspended("ReconcilePaused", "reconciliation is paused")
+  end
+  local needed, healths = {}, {}
+  if rules.table(object, "spec.forProvider") then needed = { "Synced", "Ready" } end
+  if kube.get(object, "spec.package") ~= nil then needed = { "Installed", "Healthy" } end
+  if object.kind == "CompositeResourceDefinition" then needed = { "Established" } end
+  for _, kind in ipairs({
+    "Synced", "LastAsyncOperation", "Ready", "Installed", "Healthy", "Established", "Offered",
+  }) do
+    if kube.condition(object, kind) then table.insert(needed, kind) end
+  end
+  for _, kind in ipairs(needed) do
+    table.insert(healths, rules.byCondition(object, kind, {
+      "Creating", "Deleting", "UnpackingPackage", "InactivePackageRevision",
+    }))
+  end
+  return rules.worstHealth(healths) or rules.healthy("NoConditions", "nothing is reported, and nothing is expected")
+end
+
+-- providerDependencies are the secrets in what is configured.
+function rules.providerDependencies(object)
+  local list = kube.array()
+  for _, path in ipairs({ "spec.forProvider", "spec.credentials" }) do
+    rules.credentials(list, rules.table(object, path), rules.namespace(object), true)
+  end
+  return list
+end
+
+-- whole is report of all fields.
+function rules.whole(object)
+  return rules.report(object, rules.keys(rules.table(object, "status") or {}))
+end
+
+-- numericGenerations turns the generations that members have observed into numbers; some APIs have them as text.
+function rules.numericGenerations(items)
+  for _, item in ipairs(items) do
+    if rules.table(item, "status") then
+      item.status.observedGeneration = rules.number(item.status.observedGeneration)
+    end
+  end
+end
+
+-- Istio ---------------------------------------------------------------------------------------------------
+
+-- serviceOf adds the Service that a host stands for, in the way in which Istio reads it. Other hosts are outside, or
+-- defined by a ServiceEntry.
+function rules.serviceOf(list, object, host)
+  if host == nil or string.find(host, "*", 1, true) then return end
+  local name, namespace = string.match(host, "^([^.]+)%.([^.]+)%.svc$")
+  if name == nil then name, namespace = string.match(host, "^([^.]+)%.([^.]+)%.svc%.") end
+  if name == nil and not string.find(host, ".", 1, true) then name, namespace = host, rules.namespace(object) end
+  rules.dependency(list, "v1", "Service", namespace, name)
 end
 
 -- Health --------------------------------------------------------------------------------------------------
