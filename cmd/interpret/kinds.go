@@ -170,7 +170,11 @@ func answering(chain *interpreter.Chain, kind schema.GroupVersionKind, op interp
 	return found
 }
 
-// compareKinds orders by group, then kind, so that the versions of a kind stand together.
+// compareKinds orders by group, then kind, so that the versions of a kind stand together; patterns come after
+// what they stand for.
 func compareKinds(a, b schema.GroupVersionKind) int {
-	return strings.Compare(a.Group+"/"+a.Kind+"/"+a.Version, b.Group+"/"+b.Kind+"/"+b.Version)
+	key := func(k schema.GroupVersionKind) string {
+		return strings.ReplaceAll(k.Group+"/"+k.Kind+"/"+k.Version, "*", "~")
+	}
+	return strings.Compare(key(a), key(b))
 }
