@@ -280,7 +280,14 @@ func differences(at string, a, b any) []string {
 }
 
 // retained are the fields that any bundled rule takes from the observed object.
-var retained = []string{"/operation", "/spec/replicas", "/spec/suspend", "/spec/template/metadata/labels", "/status"}
+var retained = []string{
+	"/operation", "/spec/replicas", "/spec/suspend", "/spec/template/metadata/labels", "/status",
+	"/spec/replicatedJobs[0]/template/spec/template/metadata",
+	"/spec/replicatedJobs[0]/template/spec/template/spec/nodeSelector",
+	"/spec/replicatedJobs[0]/template/spec/template/spec/schedulingGates",
+	"/spec/replicatedJobs[0]/template/spec/template/spec/tolerations",
+	"/spec/instancetype/revisionName", "/spec/template/spec/domain/firmware", "/spec/template/spec/domain/machine/type",
+}
 
 func TestRetainIsIdempotentAndKeepsTheRest(t *testing.T) {
 	t.Parallel()
