@@ -1108,6 +1108,65 @@ function rules.clusterAPIReady(object, kinds)
   return rules.progressing("NotReported", "there is no condition %s yet", kinds[1])
 end
 
+-- Knative -------------------------------------------------------------------------------------------------
+
+-- knativeScale is a number that an annotation gives, in the current or the older spelling.
+local function knativeScale(object, annotations, name, default)
+  local text
+  for _, spelling in ipairs({ "-scale", "Scale" }) do
+    local path = string.format('%s["autoscaling.knative.dev/%s%s"]', annotations, name, spelling)
+    text = text or rules.text(object, path)
+  end
+  return math.floor(rules.number(text, default))
+end
+
+-- knativeComponents is GetComponents of a pod template with its annotations at a path. Before the autoscaler knows
+-- better there are as many pods as the initial and the minimum scale say.
+function rules.knativeComponents(object, annotations, template)
+  local initial, least = knativeScale(object, annotations, "initial", 1), knativeScale(object, annotations, "min", 0)
+  return rules.onlyComponent(math.max(initial, least), template)
+end
+
+-- KEDA ----------------------------------------------------------------------------------------------------
+
+-- kedaAuthentications adds what the triggers of a scaler authenticate with.
+function rules.kedaAuthentications(list, object)
+  for _, trigger in ipairs(rules.list(object, "spec.triggers")) do
+    local kind = rules.text(trigger, "authenticationRef.kind", "TriggerAuthentication")
+    local namespace = kind == "TriggerAuthentication" and rules.namespace(object) or nil
+    rules.dependency(list, object.apiVersion, kind, namespace, rules.text(trigger, "authenticationRef.name"))
+  end
+  return list
+end
+
+-- KServe --------------------------------------------------------------------------------------------------
+
+-- What serves a model is a container of its own, under the name of its framework.
+rules.kserveFrameworks = {
+  "model", "sklearn", "xgboost", "tensorflow", "pytorch", "triton", "onnx", "huggingface", "pmml", "lightgbm",
+  "paddle", "catboost", "openvino", "art", "alibi",
+}
+
+rules.kserveParts = { "predictor", "transformer", "explainer" }
+
+-- kserveTemplate is the template of the pods for the part at a path.
+function rules.kserveTemplate(object, path)
+  local spec = kube.object()
+  for field, v in pairs(rules.table(object, path) or {}) do spec[field] = v end
+  local containers = rules.list(object, path .. ".containers")
+  for _, framework in ipairs(rules.kserveFrameworks) do
+    local container = rules.table(object, path .. "." .. framework)
+    spec[framework] = nil
+    if container then
+      table.insert(containers, {
+        name = framework, resources = container.resources, env = container.env, envFrom = container.envFrom,
+      })
+    end
+  end
+  spec.containers = containers
+  return { spec = spec }
+end
+
 -- Elastic -------------------------------------------------------------------------------------------------
 
 -- elasticTemplate is the pod template at a path with the main container, which the operator adds if need be, and
