@@ -287,6 +287,8 @@ var retained = []string{
 	"/spec/replicatedJobs[0]/template/spec/template/spec/schedulingGates",
 	"/spec/replicatedJobs[0]/template/spec/template/spec/tolerations",
 	"/spec/instancetype/revisionName", "/spec/template/spec/domain/firmware", "/spec/template/spec/domain/machine/type",
+	"/spec/controlPlaneEndpoint", "/spec/controlPlaneRef", "/spec/infrastructureRef",
+	"/spec/providerID", "/spec/failureDomain", "/spec/bootstrap/dataSecretName",
 }
 
 func TestRetainIsIdempotentAndKeepsTheRest(t *testing.T) {
