@@ -1,0 +1,96 @@
+package webhook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	evanphx "github.com/evanphx/json-patch/v5"
+	"gomodules.xyz/jsonpatch/v2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	jsonutil "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kubeinterpret/interpret/interpreter"
+)
+
+const (
+	// The API server takes no longer patches from its users either.
+	maxPatchOperations = 10000
+	// How many bytes the copy operations of a patch may add up to; doubling would go far in few operations.
+	// No object that an API server stores is larger.
+	maxPatchCopies = 3 << 20
+)
+
+// makePatch is the RFC 6902 patch that turns one object into the other, nil when they are equal.
+func makePatch(from, to map[string]any) ([]byte, error) {
+	before, err := json.Marshal(from)
+	if err != nil {
+		return nil, err
+	}
+	after, err := json.Marshal(to)
+	if err != nil {
+		return nil, err
+	}
+	operations, err := jsonpatch.CreatePatch(before, after)
+	if err != nil || len(operations) == 0 {
+		return nil, err
+	}
+	return json.Marshal(operations)
+}
+
+// applyPatch gives the object that an RFC 6902 patch makes of the JSON of another.
+func applyPatch(object, patch []byte) (map[string]any, error) {
+	operations, err := evanphx.DecodePatch(patch)
+	if err == nil && operations == nil {
+		err = errors.New("null is not a list")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("not an RFC 6902 patch: %w", err)
+	}
+	if len(operations) > maxPatchOperations {
+		return nil, fmt.Errorf("%d operations, at most %d are allowed", len(operations), maxPatchOperations)
+	}
+	options := evanphx.NewApplyOptions()
+	options.AccumulatedCopySizeLimit = maxPatchCopies
+	patched, err := operations.ApplyWithOptions(object, options)
+	if err != nil {
+		return nil, err
+	}
+	result := map[string]any{}
+	if err := jsonutil.Unmarshal(patched, &result); err != nil {
+		return nil, fmt.Errorf("the result is not an object: %w", err)
+	}
+	if result == nil {
+		return nil, errors.New("the result is null")
+	}
+	return result, nil
+}
+
+// sameObject insists that a patched object is still the one that was asked about.
+func sameObject(patched map[string]any, asked *unstructured.Unstructured) error {
+	p := &unstructured.Unstructured{Object: patched}
+	for _, f := range []struct{ path, got, want string }{
+		{"apiVersion", p.GetAPIVersion(), asked.GetAPIVersion()},
+		{"kind", p.GetKind(), asked.GetKind()},
+		{"metadata.namespace", p.GetNamespace(), asked.GetNamespace()},
+		{"metadata.name", p.GetName(), asked.GetName()},
+	} {
+		if f.got != f.want {
+			return fmt.Errorf("it makes another object: %s is %q, was %q", f.path, f.got, f.want)
+		}
+	}
+	return nil
+}
+
+// only gives a copy of the object asked about that has nothing of the patched one but some fields.
+func only(fields []string, patched map[string]any, asked *unstructured.Unstructured) map[string]any {
+	object := interpreter.Clone(asked).Object
+	for _, name := range fields {
+		if v, ok := patched[name]; ok {
+			object[name] = v
+		} else {
+			delete(object, name)
+		}
+	}
+	return object
+}
