@@ -31,12 +31,24 @@ func laws() *interpreter.Chain {
 	return interpreter.NewChain(b.Extra(), b.Layer())
 }
 
-// kinds lists the kinds that have a rule for an operation, patterns left out.
+// kindsWith lists the kinds that have a rule for an operation. Those that a pattern stands for are the kinds of its
+// cases.
 func kindsWith(op interpreter.Operation) []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
+	add := func(kind schema.GroupVersionKind) {
+		if !slices.Contains(kinds, kind) && len(Extra().Rules(kind, op))+len(Layer().Rules(kind, op)) > 0 {
+			kinds = append(kinds, kind)
+		}
+	}
 	for _, f := range shared().folders() {
-		if !f.isPattern() && len(Extra().Rules(f.kind, op))+len(Layer().Rules(f.kind, op)) > 0 {
-			kinds = append(kinds, f.kind)
+		if !f.isPattern() {
+			add(f.kind)
+		}
+	}
+	cases, _ := allCases() // An error is told to whoever asks for examples.
+	for _, c := range cases {
+		if c.Operation == op {
+			add(c.Object.GroupVersionKind())
 		}
 	}
 	return kinds
@@ -289,6 +301,7 @@ var retained = []string{
 	"/spec/instancetype/revisionName", "/spec/template/spec/domain/firmware", "/spec/template/spec/domain/machine/type",
 	"/spec/controlPlaneEndpoint", "/spec/controlPlaneRef", "/spec/infrastructureRef",
 	"/spec/providerID", "/spec/failureDomain", "/spec/bootstrap/dataSecretName",
+	"/spec/shards", "/spec/forProvider", "/metadata/annotations/crossplane.io",
 }
 
 func TestRetainIsIdempotentAndKeepsTheRest(t *testing.T) {
