@@ -119,7 +119,10 @@ func encodeNumber(f float64, original any) (any, error) {
 }
 
 func (e *encoder) table(t *lua.LTable, original any, want reflect.Type) (any, error) {
-	if e.libraryOf(t) != nil {
+	switch lib := e.libraryOf(t); {
+	case lib != nil && lib.sealed:
+		t = lib.frozen
+	case lib != nil:
 		return nil, fmt.Errorf("is a library, which is no value of a resource")
 	}
 	v := e.viewOf(t)

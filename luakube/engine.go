@@ -89,8 +89,10 @@ func WithModule(name string, value any) Option {
 	}
 }
 
-// WithScriptModule lets scripts require a Lua chunk, which returns the module's value. It is run at most once
-// a call, in globals of its own.
+// WithScriptModule lets scripts require a Lua chunk, which returns the module's value. It is run in globals of its
+// own, and what it makes is read-only from then on: tables that the module returns or its functions use cannot
+// be changed. It may serve many calls, which are each charged for loading it. A module whose functions assign to
+// the chunk's locals or to globals has state; it is run afresh for every call.
 func WithScriptModule(name, source string) Option {
 	return func(e *Engine) error {
 		if err := e.newModule(name); err != nil {
@@ -100,7 +102,11 @@ func WithScriptModule(name, source string) Option {
 		if err != nil {
 			return err
 		}
-		e.scripts[name] = &module{proto: proto, lines: newHints(name, source)}
+		chunk, err := parseSource(name, source)
+		if err != nil {
+			return err
+		}
+		e.scripts[name] = &module{proto: proto, lines: newHints(name, source), stateful: keepsState(chunk)}
 		return nil
 	}
 }
@@ -108,6 +114,8 @@ func WithScriptModule(name, source string) Option {
 type module struct {
 	proto *lua.FunctionProto
 	lines *hints
+	// stateful modules keep something between the calls of their functions.
+	stateful bool
 }
 
 // New makes an engine.

@@ -190,11 +190,23 @@ func basePrint(m *vm, l *lua.LState) int {
 	return 0
 }
 
-// table is an argument that must be a table, with all its fields present.
+// table is the content of an argument that must be a table, with all its fields present, for reading.
 func (m *vm) table(n int) *lua.LTable {
 	t := m.state.CheckTable(n)
+	if lib := m.libraryOf(t); lib != nil && lib.sealed {
+		return lib.frozen
+	}
 	m.must(m.fillTable(t))
 	return t
+}
+
+// changing is an argument that must be a table that can be changed, with all its fields present.
+func (m *vm) changing(n int) *lua.LTable {
+	t := m.state.CheckTable(n)
+	if lib := m.libraryOf(t); lib != nil && lib.sealed {
+		unchangeable(m, m.state)
+	}
+	return m.table(n)
 }
 
 func baseNext(m *vm, l *lua.LState) int {
@@ -213,9 +225,9 @@ func baseNext(m *vm, l *lua.LState) int {
 }
 
 func basePairs(m *vm, l *lua.LState) int {
-	t := m.table(1)
+	m.table(1)
 	l.Push(m.nextPair)
-	l.Push(t)
+	l.Push(l.Get(1))
 	l.Push(lua.LNil)
 	return 3
 }
@@ -233,9 +245,9 @@ func nextItem(m *vm, l *lua.LState) int {
 }
 
 func baseIpairs(m *vm, l *lua.LState) int {
-	t := m.table(1)
+	m.table(1)
 	l.Push(m.nextItem)
-	l.Push(t)
+	l.Push(l.Get(1))
 	l.Push(lua.LNumber(0))
 	return 3
 }

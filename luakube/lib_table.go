@@ -41,7 +41,7 @@ func tableConcat(m *vm, l *lua.LState) int {
 }
 
 func tableInsert(m *vm, l *lua.LState) int {
-	t := m.table(1)
+	t := m.changing(1)
 	n := m.length(t)
 	if l.GetTop() == 2 {
 		m.set(t, lua.LNumber(n+1), l.Get(2))
@@ -59,7 +59,7 @@ func tableInsert(m *vm, l *lua.LState) int {
 }
 
 func tableRemove(m *vm, l *lua.LState) int {
-	t := m.table(1)
+	t := m.changing(1)
 	n := m.length(t)
 	pos := m.optInt(2, n)
 	if n == 0 || pos < 1 || pos > n {
@@ -73,7 +73,7 @@ func tableRemove(m *vm, l *lua.LState) int {
 
 // tableSort sorts in place. Equal elements keep their order, so that the result is the same everywhere.
 func tableSort(m *vm, l *lua.LState) int {
-	t := m.table(1)
+	t := m.changing(1)
 	n := m.length(t)
 	var less *lua.LFunction
 	if l.Get(2) != lua.LNil {

@@ -39,6 +39,8 @@ type library struct {
 	frozen *lua.LTable
 	meta   *lua.LTable
 	listed []string // what iteration shows, sorted
+	// sealed tables cannot be changed, not even by the call.
+	sealed bool
 }
 
 func (m *vm) addLibrary(name string, functions []goFunction, values map[string]lua.LValue) {

@@ -32,13 +32,24 @@ func baseRequire(m *vm, l *lua.LState) int {
 	case m.engine.values[name] != nil:
 		m.opened[name] = m.goModule(name, m.engine.values[name])
 	case m.engine.scripts[name] != nil:
-		m.opened[name] = loading
-		m.opened[name] = m.runModule(m.engine.scripts[name])
+		m.opened[name] = m.loadModule(name)
 	default:
 		l.RaiseError("%s", m.noModule(name))
 	}
 	l.Push(m.opened[name])
 	return 1
+}
+
+// loadModule gives a script module's value. While it is being made it is marked, so that a circle is found.
+func (m *vm) loadModule(name string) (v lua.LValue) {
+	opened := m.opened
+	opened[name] = loading
+	defer func() {
+		if v == nil {
+			delete(opened, name)
+		}
+	}()
+	return m.scriptModule(m.engine.scripts[name])
 }
 
 func (m *vm) noModule(name string) string {
@@ -49,20 +60,6 @@ func (m *vm) noModule(name string) string {
 		message += fmt.Sprintf(", did you mean %q?", near)
 	}
 	return fmt.Sprintf("%s (have %q)", message, have)
-}
-
-// runModule runs a Lua module's chunk in globals of its own and gives the value it returns.
-func (m *vm) runModule(mod *module) lua.LValue {
-	chunk := m.state.NewFunctionFromProto(mod.proto)
-	chunk.Env = m.newEnv()
-	m.state.Push(chunk)
-	m.state.Call(0, 1)
-	v := m.state.Get(-1)
-	m.state.Pop(1)
-	if v == lua.LNil {
-		return lua.LTrue
-	}
-	return v
 }
 
 // goModule wraps a Go value. A map of functions becomes a library like the standard ones, and is made once
@@ -113,10 +110,7 @@ func (m *vm) wrap(v lua.LValue) lua.LValue {
 			}
 		}
 		for _, name := range []string{"__newindex", "__add", "__pow"} {
-			meta.RawSetString(name, m.function(func(m *vm, l *lua.LState) int {
-				l.RaiseError("a module's values cannot be changed")
-				return 0
-			}))
+			meta.RawSetString(name, m.function(unchangeable))
 		}
 	}
 	return v

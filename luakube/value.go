@@ -1,6 +1,7 @@
 package luakube
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -341,10 +342,14 @@ func (m *vm) fillTable(t *lua.LTable) error {
 	case m.mt.lazyObject, m.mt.lazyList:
 		return m.fill(m.views[t])
 	}
-	if lib := m.libraryOf(t); lib != nil {
+	switch lib := m.libraryOf(t); {
+	case lib == nil:
+		return nil
+	case lib.sealed:
+		return errors.New("a table that belongs to a module cannot be handed on; copy it")
+	default:
 		return m.fillLibrary(t, lib)
 	}
-	return nil
 }
 
 func sortedKeys[V any](object map[string]V) []string {

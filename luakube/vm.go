@@ -46,6 +46,8 @@ type vm struct {
 	libraries      map[string]*library
 	byMeta         map[*lua.LTable]*library
 	wrapped        map[*lua.LTable]bool // metatables of Go values whose functions are wrapped
+	modules        map[*module]*loadedModule
+	frozen         map[*lua.LFunction]bool // functions of modules whose captured values are frozen
 
 	// What follows belongs to one call.
 	script       *Script
@@ -176,6 +178,9 @@ func (m *vm) get(t *lua.LTable, key lua.LValue) (lua.LValue, error) {
 	if v := m.viewOf(t); v != nil && !v.filled {
 		return m.field(v, key)
 	}
+	if lib := m.libraryOf(t); lib != nil && lib.sealed {
+		t = lib.frozen
+	}
 	return t.RawGet(key), nil
 }
 
@@ -213,6 +218,8 @@ func (m *vm) open() {
 	m.byMeta = map[*lua.LTable]*library{}
 	m.libraries = map[string]*library{}
 	m.wrapped = map[*lua.LTable]bool{}
+	m.modules = map[*module]*loadedModule{}
+	m.frozen = map[*lua.LFunction]bool{}
 	m.opened = map[string]lua.LValue{}
 	m.filledLibs = map[*lua.LTable]bool{}
 	m.names = map[any]int{}
