@@ -27,7 +27,12 @@ func (e *Engine) Analyze(source, function string, parameters []string) []Finding
 	}
 	a := &analyzer{source: strings.Split(source, "\n"), set: map[string]bool{}}
 	a.collect(chunk)
-	a.block(chunk, nil)
+	w := &scopeWalker{read: func(n *ast.IdentExpr, s *scope) {
+		if s.home(n.Value) < 0 {
+			a.global(n)
+		}
+	}}
+	w.block(chunk, nil)
 	a.parameters(chunk, function, parameters)
 	slices.SortStableFunc(a.findings, func(x, y Finding) int { return x.Line - y.Line })
 	return a.findings
@@ -38,21 +43,6 @@ type analyzer struct {
 	set      map[string]bool // globals that are assigned anywhere
 	findings []Finding
 	told     map[string]bool
-}
-
-// scope is a block with its local names.
-type scope struct {
-	names  []string
-	parent *scope
-}
-
-func (s *scope) has(name string) bool {
-	for ; s != nil; s = s.parent {
-		if slices.Contains(s.names, name) {
-			return true
-		}
-	}
-	return false
 }
 
 // collect notes the names that are assigned somewhere outside of any local's scope, or might be; a name that
@@ -73,99 +63,6 @@ func (a *analyzer) collect(chunk []ast.Stmt) {
 		}
 		return nil
 	})
-}
-
-// block looks at statements in the order in which their locals come into being.
-func (a *analyzer) block(stmts []ast.Stmt, outer *scope) *scope {
-	s := &scope{parent: outer}
-	for _, stmt := range stmts {
-		a.stmt(stmt, s)
-	}
-	return s
-}
-
-func (a *analyzer) stmt(stmt ast.Stmt, s *scope) {
-	switch n := stmt.(type) {
-	case *ast.LocalAssignStmt:
-		if _, function := first(n.Exprs).(*ast.FunctionExpr); function && len(n.Names) == 1 {
-			s.names = append(s.names, n.Names...)
-			a.exprs(s, n.Exprs...)
-			return
-		}
-		a.exprs(s, n.Exprs...)
-		s.names = append(s.names, n.Names...)
-	case *ast.AssignStmt:
-		for _, l := range n.Lhs {
-			if _, plain := l.(*ast.IdentExpr); !plain {
-				a.exprs(s, l)
-			}
-		}
-		a.exprs(s, n.Rhs...)
-	case *ast.FuncDefStmt:
-		if _, plain := n.Name.Func.(*ast.IdentExpr); !plain {
-			a.exprs(s, n.Name.Func)
-		}
-		a.exprs(s, n.Name.Receiver)
-		self := &scope{parent: s}
-		if n.Name.Receiver != nil {
-			self.names = []string{"self"}
-		}
-		a.exprs(self, n.Func)
-	case *ast.DoBlockStmt:
-		a.block(n.Stmts, s)
-	case *ast.WhileStmt:
-		a.exprs(s, n.Condition)
-		a.block(n.Stmts, s)
-	case *ast.RepeatStmt:
-		a.exprs(a.block(n.Stmts, s), n.Condition)
-	case *ast.IfStmt:
-		a.exprs(s, n.Condition)
-		a.block(n.Then, s)
-		a.block(n.Else, s)
-	case *ast.NumberForStmt:
-		a.exprs(s, n.Init, n.Limit, n.Step)
-		a.block(n.Stmts, &scope{names: []string{n.Name}, parent: s})
-	case *ast.GenericForStmt:
-		a.exprs(s, n.Exprs...)
-		a.block(n.Stmts, &scope{names: n.Names, parent: s})
-	default:
-		for _, c := range children(stmt) {
-			if e, ok := c.(ast.Expr); ok {
-				a.exprs(s, e)
-			}
-		}
-	}
-}
-
-func first(list []ast.Expr) ast.Expr {
-	if len(list) == 0 {
-		return nil
-	}
-	return list[0]
-}
-
-func (a *analyzer) exprs(s *scope, list ...ast.Expr) {
-	for _, e := range list {
-		switch n := e.(type) {
-		case nil:
-		case *ast.IdentExpr:
-			if !s.has(n.Value) {
-				a.global(n)
-			}
-		case *ast.FunctionExpr:
-			inner := &scope{names: slices.Clone(n.ParList.Names), parent: s}
-			if n.ParList.HasVargs {
-				inner.names = append(inner.names, "arg")
-			}
-			a.block(n.Stmts, inner)
-		default:
-			for _, c := range children(e) {
-				if inner, ok := c.(ast.Expr); ok {
-					a.exprs(s, inner)
-				}
-			}
-		}
-	}
 }
 
 // global judges the reading of a global. Each name is told once.

@@ -1,8 +1,6 @@
 package luakube
 
 import (
-	"slices"
-
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
 )
@@ -113,103 +111,12 @@ func unchangeable(_ *vm, l *lua.LState) int {
 // keepsState says whether functions of a module's chunk assign to what outlives their calls: locals of the
 // chunk, or globals.
 func keepsState(chunk []ast.Stmt) bool {
-	r := &resolver{}
-	r.block(chunk, &frame{})
-	return r.outlives
-}
-
-// resolver follows names to the function whose local they are.
-type resolver struct{ outlives bool }
-
-// frame is a block inside so many functions.
-type frame struct {
-	names    []string
-	function int
-	outer    *frame
-}
-
-// home is in how many functions a name's local was declared, -1 if it is a global.
-func (f *frame) home(name string) int {
-	for ; f != nil; f = f.outer {
-		if slices.Contains(f.names, name) {
-			return f.function
+	outlives := false
+	w := &scopeWalker{assigned: func(name string, s *scope) {
+		if s.function > 0 && s.home(name) < 1 {
+			outlives = true
 		}
-	}
-	return -1
-}
-
-func (r *resolver) assign(name string, f *frame) {
-	if f.function > 0 && f.home(name) < 1 {
-		r.outlives = true
-	}
-}
-
-func (r *resolver) block(stmts []ast.Stmt, outer *frame, names ...string) *frame {
-	f := &frame{names: names, function: outer.function, outer: outer}
-	for _, s := range stmts {
-		r.stmt(s, f)
-	}
-	return f
-}
-
-func (r *resolver) stmt(s ast.Stmt, f *frame) {
-	switch s := s.(type) {
-	case *ast.LocalAssignStmt:
-		// That a local function sees itself makes no difference here: reading is harmless.
-		r.exprs(f, s.Exprs...)
-		f.names = append(f.names, s.Names...)
-	case *ast.AssignStmt:
-		for _, l := range s.Lhs {
-			if i, ok := l.(*ast.IdentExpr); ok {
-				r.assign(i.Value, f)
-			}
-		}
-		r.exprs(f, s.Lhs...)
-		r.exprs(f, s.Rhs...)
-	case *ast.FuncDefStmt:
-		if i, ok := s.Name.Func.(*ast.IdentExpr); ok {
-			r.assign(i.Value, f)
-		}
-		r.exprs(f, s.Func)
-	case *ast.DoBlockStmt:
-		r.block(s.Stmts, f)
-	case *ast.WhileStmt:
-		r.exprs(f, s.Condition)
-		r.block(s.Stmts, f)
-	case *ast.RepeatStmt:
-		r.exprs(r.block(s.Stmts, f), s.Condition)
-	case *ast.IfStmt:
-		r.exprs(f, s.Condition)
-		r.block(s.Then, f)
-		r.block(s.Else, f)
-	case *ast.NumberForStmt:
-		r.exprs(f, s.Init, s.Limit, s.Step)
-		r.block(s.Stmts, f, s.Name)
-	case *ast.GenericForStmt:
-		r.exprs(f, s.Exprs...)
-		r.block(s.Stmts, f, s.Names...)
-	default:
-		for _, c := range children(s) {
-			if e, ok := c.(ast.Expr); ok {
-				r.exprs(f, e)
-			}
-		}
-	}
-}
-
-func (r *resolver) exprs(f *frame, list ...ast.Expr) {
-	for _, e := range list {
-		switch e := e.(type) {
-		case nil:
-		case *ast.FunctionExpr:
-			inner := &frame{names: append([]string{"self", "arg"}, e.ParList.Names...), function: f.function + 1, outer: f}
-			r.block(e.Stmts, inner)
-		default:
-			for _, c := range children(e) {
-				if inner, ok := c.(ast.Expr); ok {
-					r.exprs(f, inner)
-				}
-			}
-		}
-	}
+	}}
+	w.block(chunk, nil)
+	return outlives
 }
