@@ -219,6 +219,7 @@ func kubePodDependencies(m *vm, l *lua.LState) int {
 // kubeGet walks a path. Every step that cannot be taken gives the default.
 func kubeGet(m *vm, l *lua.LState) int {
 	path := m.str(2)
+	m.must(m.meter.steps(len(path)))
 	steps, err := parsePath(path)
 	if err != nil {
 		l.ArgError(2, err.Error())

@@ -1,6 +1,7 @@
 package luakube_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,16 +26,12 @@ func newEngine(t testing.TB, options ...luakube.Option) *luakube.Engine {
 // compile compiles the body of a function F(o, p), unless the source defines F itself.
 func compile(t testing.TB, e *luakube.Engine, source string) *luakube.Script {
 	t.Helper()
-	s, err := e.Compile("probe/rule", source, "F")
-	if err != nil {
-		s, err = e.Compile("probe/rule", body(source), "F")
+	if !strings.Contains(source, "function F(") {
+		source = "local kube = require('kube') function F(o, p) " + source + "\nend"
 	}
+	s, err := e.Compile("probe/rule", source, "F")
 	require.NoError(t, err, source)
 	return s
-}
-
-func body(source string) string {
-	return "local kube = require('kube') function F(o, p) " + source + "\nend"
 }
 
 // call calls a script for its first result.

@@ -75,6 +75,7 @@ func compile(name, source string) (proto *lua.FunctionProto, err error) {
 	if line := tooLong(proto); line > 0 {
 		return nil, &ScriptError{Script: name, Line: line, Message: fmt.Sprintf("the function is too long: it has more than %d instructions", maxCode)}
 	}
+	plainCalls(proto)
 	trim(proto)
 	return proto, nil
 }
@@ -90,6 +91,20 @@ func tooLong(p *lua.FunctionProto) int {
 		}
 	}
 	return 0
+}
+
+// plainCalls makes tail calls ordinary ones. The engine counts tail calls to list each in the trace of an error,
+// which takes hundreds of megabytes after a few million; calls that nest are bounded by the call depth.
+func plainCalls(p *lua.FunctionProto) {
+	const opcode = 26 // the bits below it are the operands, the same for both
+	for i, inst := range p.Code {
+		if int(inst>>opcode) == lua.OP_TAILCALL {
+			p.Code[i] = inst&(1<<opcode-1) | uint32(lua.OP_CALL)<<opcode
+		}
+	}
+	for _, inner := range p.FunctionPrototypes {
+		plainCalls(inner)
+	}
 }
 
 // trim gives back the room that the compiler kept for more: twelve kilobytes a function, most of it unused.
