@@ -1,0 +1,289 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubeinterpret/interpret/interpreter"
+)
+
+const (
+	// DefaultPatience is for how long Ready bears that the server cannot be read. An API server that is
+	// restarted is back within seconds, and answers from the last good state are right as long as nobody could
+	// have changed it.
+	DefaultPatience = 10 * time.Second
+	// Changes that come within this time are put in force together: short beside the second in which a change
+	// must be in force, long beside the time between the objects of one kubectl apply.
+	settleTime = 50 * time.Millisecond
+)
+
+// Layer is a layer that follows the objects of one resource on an API server. Run does the following.
+type Layer struct {
+	layer    interpreter.Layer
+	client   dynamic.Interface
+	resource schema.GroupVersionResource
+	// replace puts objects in force and gives what is wrong with them.
+	replace func([]object) []Problem
+
+	logger     *slog.Logger
+	registerer prometheus.Registerer
+	metrics    *metrics
+	events     bool
+	patience   time.Duration
+
+	running atomic.Bool
+	// read is closed when the objects have been read and put in force for the first time.
+	read     chan struct{}
+	isRead   atomic.Bool
+	notReady []*interpreter.Rule
+	contact  contact
+
+	mu          sync.Mutex
+	subscribers map[chan struct{}]struct{}
+}
+
+// Source is what is followed, with the Go type of its objects.
+type Source[T any] struct {
+	Resource schema.GroupVersionResource
+	// Layer is what answers once the objects have been read.
+	Layer interpreter.Layer
+	// Replace puts objects in the place of the present ones in the layer, keeping the last good version of
+	// those that are broken, and gives what is wrong with any of them. Objects are not in any order, and must
+	// not be changed. One goroutine calls it.
+	Replace func([]*T) []Problem
+}
+
+// Problem is something to tell the author of an object.
+type Problem struct {
+	// Name is the object's.
+	Name string
+	// Reason is a word in CamelCase for the kind of problem, as Events have it.
+	Reason  string
+	Message string
+	// Broken says that this version of the object is not in force.
+	Broken bool
+}
+
+// ReasonInvalid is the reason of a problem with an object that is not in force as it is.
+const ReasonInvalid = "Invalid"
+
+// Option changes a Layer that is being made.
+type Option func(*Layer) error
+
+// WithLogger has broken objects, and losing and finding the server, logged. Without it nothing is.
+func WithLogger(l *slog.Logger) Option {
+	return func(f *Layer) error {
+		f.logger = l
+		return nil
+	}
+}
+
+// WithRegisterer registers metrics of what is followed. Without it nothing is counted. Layers that share a
+// Registerer share the metrics, in which they differ by resource.
+func WithRegisterer(r prometheus.Registerer) Option {
+	return func(f *Layer) error {
+		f.registerer = r
+		return nil
+	}
+}
+
+// WithoutEvents keeps Events about broken objects from being created, for accounts that may only read.
+func WithoutEvents() Option {
+	return func(f *Layer) error {
+		f.events = false
+		return nil
+	}
+}
+
+// WithPatience sets for how long Ready bears that the server cannot be read, which may be not at all. Without
+// it that is DefaultPatience.
+func WithPatience(d time.Duration) Option {
+	return func(f *Layer) error {
+		if d < 0 {
+			return fmt.Errorf("patience must not be negative, got %v", d)
+		}
+		f.patience = d
+		return nil
+	}
+}
+
+// New makes a layer that follows a source. Nothing is read until Run.
+func New[T any](client dynamic.Interface, source Source[T], options ...Option) (*Layer, error) {
+	if client == nil {
+		return nil, errors.New("the client is nil")
+	}
+	f := &Layer{
+		layer:       source.Layer,
+		client:      client,
+		resource:    source.Resource,
+		replace:     typed(source.Replace),
+		logger:      slog.New(slog.DiscardHandler),
+		events:      true,
+		patience:    DefaultPatience,
+		read:        make(chan struct{}),
+		subscribers: map[chan struct{}]struct{}{},
+	}
+	for _, o := range options {
+		if err := o(f); err != nil {
+			return nil, err
+		}
+	}
+	f.notReady = []*interpreter.Rule{{Interpreter: interpreter.Func(
+		func(context.Context, *interpreter.Request) (*interpreter.Result, error) {
+			if err := f.unread(); err != nil {
+				return nil, err
+			}
+			return nil, fmt.Errorf("%w: %s have been read just now; ask again", interpreter.ErrNotReady, f.resource.Resource)
+		})}}
+	f.contact.lose(errors.New("nobody has tried"), time.Now())
+	var err error
+	f.metrics, err = newMetrics(f.registerer, f.resource.Resource)
+	return f, err
+}
+
+// Run reads and watches until the context ends; by then everything that it started has ended, but for Events
+// that are on their way. A layer runs once. Its rules stay in force afterwards.
+func (f *Layer) Run(ctx context.Context) error {
+	if f.running.Swap(true) {
+		return errors.New("a layer runs once")
+	}
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	// What is beside ends with Run, whatever it ends for.
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	m := newMirror()
+	r := f.newReporter(ctx)
+	defer r.close()
+	beside.Go(func() { f.reflect(ctx, m) })
+	for {
+		select {
+		case <-ctx.Done():
+			f.contact.lose(errors.New("following has ended"), time.Now())
+			f.metrics.inStep(false)
+			return nil
+		case <-m.changed:
+		}
+		if f.isRead.Load() && !pause(ctx, settleTime) {
+			continue
+		}
+		f.apply(m.objects(), r)
+	}
+}
+
+// pause waits, and says whether the context has not ended meanwhile.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+func (f *Layer) apply(objects []object, r *reporter) {
+	problems := f.replace(objects)
+	if f.isRead.CompareAndSwap(false, true) {
+		close(f.read)
+		f.logger.Info("read", "resource", f.resource.Resource, "objects", len(objects))
+	}
+	r.report(objects, problems)
+	f.metrics.change()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for s := range f.subscribers {
+		signal(s)
+	}
+}
+
+// signal wakes up whoever waits at a channel of capacity one; signals that nobody has taken yet are one.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Changes gives a channel that gets a value whenever other rules have come into force, the first ones
+// included. Several changes may be one value. The channel is closed when the context ends.
+func (f *Layer) Changes(ctx context.Context) <-chan struct{} {
+	c := make(chan struct{}, 1)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.subscribers[c] = struct{}{}
+	context.AfterFunc(ctx, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.subscribers, c)
+		close(c)
+	})
+	return c
+}
+
+// Wait waits until the objects have been read and are in force. When the context ends before, the error says
+// what stood in the way.
+func (f *Layer) Wait(ctx context.Context) error {
+	select {
+	case <-f.read:
+		return nil
+	case <-ctx.Done():
+		if err := f.unread(); err != nil {
+			return fmt.Errorf("%w: %w", ctx.Err(), err)
+		}
+		return nil
+	}
+}
+
+// Ready is nil if the layer can answer and is in step with the server, or was until not longer ago than its
+// patience. It is meant for readiness probes.
+func (f *Layer) Ready() error {
+	if err := f.unread(); err != nil {
+		return err
+	}
+	since, err := f.contact.lost()
+	if out := time.Since(since); err != nil && out >= f.patience {
+		return fmt.Errorf("%s have not been read for %s, and are as they were then: %w", f.resource.Resource, out.Round(time.Second), err)
+	}
+	return nil
+}
+
+// unread is why there is no answer yet, nil if there is one.
+func (f *Layer) unread() error {
+	if f.isRead.Load() {
+		return nil
+	}
+	if _, err := f.contact.lost(); err != nil {
+		return fmt.Errorf("%w: %s have not been read yet: %w", interpreter.ErrNotReady, f.resource.Resource, err)
+	}
+	return fmt.Errorf("%w: %s are being read", interpreter.ErrNotReady, f.resource.Resource)
+}
+
+// Name is the name of the layer that answers.
+func (f *Layer) Name() string { return f.layer.Name() }
+
+// Rules are those of the layer that answers, or one that fails with interpreter.ErrNotReady.
+func (f *Layer) Rules(kind schema.GroupVersionKind, op interpreter.Operation) []*interpreter.Rule {
+	if !f.isRead.Load() {
+		return f.notReady
+	}
+	return f.layer.Rules(kind, op)
+}
+
+// Entries lists the rules of the layer that answers; there are none before they have been read.
+func (f *Layer) Entries() []interpreter.Entry {
+	if l, ok := f.layer.(interpreter.Lister); ok && f.isRead.Load() {
+		return l.Entries()
+	}
+	return nil
+}

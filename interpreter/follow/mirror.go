@@ -1,0 +1,167 @@
+package follow
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// How long to wait before the server is tried again: soon at first, and never so long that a change made
+// after an outage is late by more than it takes people to notice that the server is back.
+var retries = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 4, Cap: 2 * time.Second}
+
+// object is an object as it was read. Its contents are never changed; a new version is a new object.
+type object = *unstructured.Unstructured
+
+// mirror holds the objects as they are on the server; it is the store of a reflector.
+type mirror struct {
+	changed chan struct{}
+	mu      sync.Mutex
+	byName  map[string]object
+}
+
+func newMirror() *mirror {
+	return &mirror{changed: make(chan struct{}, 1), byName: map[string]object{}}
+}
+
+func (m *mirror) objects() []object {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := make([]object, 0, len(m.byName))
+	for _, o := range m.byName {
+		list = append(list, o)
+	}
+	return list
+}
+
+// Add is called for a new object.
+func (m *mirror) Add(o any) error { return m.set(o, true) }
+
+// Update is called for a new version of an object.
+func (m *mirror) Update(o any) error { return m.set(o, true) }
+
+// Delete is called for an object that is gone.
+func (m *mirror) Delete(o any) error { return m.set(o, false) }
+
+func (m *mirror) set(v any, there bool) error {
+	o, ok := v.(object)
+	if !ok {
+		return fmt.Errorf("not an object: %T", v)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if there {
+		m.byName[o.GetName()] = o
+	} else {
+		delete(m.byName, o.GetName())
+	}
+	signal(m.changed)
+	return nil
+}
+
+// Replace is called with all objects, first of all and whenever the watch could not go on where it was.
+func (m *mirror) Replace(list []any, _ string) error {
+	byName := make(map[string]object, len(list))
+	for _, v := range list {
+		o, ok := v.(object)
+		if !ok {
+			return fmt.Errorf("not an object: %T", v)
+		}
+		byName[o.GetName()] = o
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.byName = byName
+	signal(m.changed)
+	return nil
+}
+
+// Resync has nothing to do: what is in force is what was read.
+func (m *mirror) Resync() error { return nil }
+
+// reflect keeps a mirror in step until the context ends.
+func (f *Layer) reflect(ctx context.Context, m *mirror) {
+	resource := f.client.Resource(f.resource)
+	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list, err := resource.List(ctx, o)
+			f.tried(ctx, err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			w, err := resource.Watch(ctx, o)
+			f.tried(ctx, err)
+			return w, err
+		},
+	}, f.client)
+	logger := logr.FromSlogHandler(f.logger.Handler())
+	backoff := retries
+	r := cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, m, cache.ReflectorOptions{
+		Logger:          &logger,
+		Name:            "interpret",
+		TypeDescription: f.resource.Resource,
+		Backoff:         &backoff,
+	})
+	r.RunWithContext(logr.NewContext(ctx, logger))
+}
+
+// tried keeps account of whether the server could be read.
+func (f *Layer) tried(ctx context.Context, err error) {
+	switch {
+	case err == nil:
+		if out, found := f.contact.find(time.Now()); found && f.isRead.Load() {
+			f.logger.Info("the server can be read again", "resource", f.resource.Resource, "after", out)
+		}
+		f.metrics.inStep(true)
+	case ctx.Err() == nil:
+		if f.contact.lose(err, time.Now()) && f.isRead.Load() {
+			f.logger.Warn("the server cannot be read, the last good state stays in force", "resource", f.resource.Resource, "error", err)
+		}
+		f.metrics.failure()
+		f.metrics.inStep(false)
+	}
+}
+
+// contact is whether the server can be read.
+type contact struct {
+	mu    sync.Mutex
+	err   error // nil if it can
+	since time.Time
+}
+
+// lose notes why the server cannot be read, and says whether it could before.
+func (c *contact) lose(err error, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	could := c.err == nil
+	if could {
+		c.since = now
+	}
+	c.err = err
+	return could
+}
+
+// find notes that the server can be read. It says whether it could not before, and for how long.
+func (c *contact) find(now time.Time) (time.Duration, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	could := c.err == nil
+	c.err = nil
+	return now.Sub(c.since), !could
+}
+
+// lost is since when and why the server cannot be read; the error is nil if it can.
+func (c *contact) lost() (time.Time, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.since, c.err
+}
