@@ -2,6 +2,7 @@ package luakube
 
 import (
 	"errors"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -75,10 +76,15 @@ func (m *vm) protect(l *lua.LState, fn lua.LValue, args int) (n int, ok bool) {
 		l.Push(m.text("internal error: " + message))
 		return 1, false
 	}
-	if s, isText := api.Object.(lua.LString); isText {
+	raised := api.Object
+	if s, isText := raised.(lua.LString); isText {
 		m.chargeText(len(s))
+		if f, ok := fn.(*lua.LFunction); ok && f.IsG {
+			// Where no script has a line to blame, the engine leaves its place empty.
+			raised = lua.LString(strings.TrimPrefix(string(s), " "))
+		}
 	}
-	l.Push(api.Object)
+	l.Push(raised)
 	return 1, false
 }
 

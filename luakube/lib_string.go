@@ -344,7 +344,7 @@ func (m *vm) expand(mt *matcher, repl string, from, to int) string {
 		i++
 		switch {
 		case i == len(repl):
-			m.state.RaiseError("invalid use of '%%' at the end of the replacement")
+			m.state.RaiseError("invalid use of '%s' at the end of the replacement", "%")
 		case repl[i] == '0' || repl[i] == '1' && mt.level == 0:
 			b.write(mt.src[from:to])
 		case digit(repl[i]):

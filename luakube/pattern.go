@@ -218,7 +218,7 @@ func (m *matcher) least(s, p, end int) (int, error) {
 
 func (m *matcher) balanced(s, p int) (int, error) {
 	if p+1 >= len(m.pat) {
-		return -1, errors.New("unbalanced pattern: %b needs two characters")
+		return -1, errors.New("malformed pattern: %b needs two characters")
 	}
 	if s >= len(m.src) || m.src[s] != m.pat[p] {
 		return -1, nil
