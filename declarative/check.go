@@ -20,7 +20,11 @@ type Problem struct {
 	// Rule is the key of the rule it is about, empty if it is about none.
 	Rule string
 	// Place is where it stands, if the customization was read from a file.
-	Place   Place
+	Place Place
+	// Line and Column are where it stands in the rule's script, counted from 1; 0 is unknown.
+	Line, Column int
+	// Fatal says that because of it the customization does not load, or a rule of it never answers.
+	Fatal   bool
 	Message string
 }
 
@@ -56,7 +60,7 @@ func Check(list []*Customization, options ...Option) ([]Problem, error) {
 	var sound []*Customization
 	for _, c := range list {
 		if first := seen[c.Name]; first != nil {
-			problems = append(problems, Problem{Customization: c.Name, Place: c.Place("metadata", "name"),
+			problems = append(problems, Problem{Customization: c.Name, Place: c.Place("metadata", "name"), Fatal: true,
 				Message: "there is another customization of this name" + at(first.Place("metadata", "name"))})
 			continue
 		}
@@ -69,7 +73,7 @@ func Check(list []*Customization, options ...Option) ([]Problem, error) {
 		contract, _ := interpreter.ContractOf(conflict.Operation)
 		path := []string{"spec", "customizations", contract.Rule}
 		problems = append(problems, Problem{Customization: conflict.Second.Name, Rule: contract.Rule, Place: conflict.Second.Place(path...),
-			Message: fmt.Sprintf("conflict: %s%s", conflict.Error(), at(conflict.First.Place(path...)))})
+			Fatal: true, Message: fmt.Sprintf("conflict: %s%s", conflict.Error(), at(conflict.First.Place(path...)))})
 	}
 	return problems, nil
 }
@@ -83,11 +87,12 @@ func at(p Place) string {
 
 func (l *Layer) check(c *Customization) []Problem {
 	var problems []Problem
-	report := func(rule string, place Place, format string, args ...any) {
+	report := func(rule string, place Place, format string, args ...any) *Problem {
 		problems = append(problems, Problem{Customization: c.Name, Rule: rule, Place: place, Message: fmt.Sprintf(format, args...)})
+		return &problems[len(problems)-1]
 	}
 	if c.Name == "" {
-		report("", c.Place("metadata", "name"), "metadata.name is required")
+		report("", c.Place("metadata", "name"), "metadata.name is required").Fatal = true
 	}
 	for _, p := range c.unknownFields() {
 		report("", p.place, "%s", p.message)
@@ -95,7 +100,7 @@ func (l *Layer) check(c *Customization) []Problem {
 	if _, err := parseTarget(c.Spec.Target); err != nil {
 		var field *fieldError
 		errors.As(err, &field)
-		report("", c.Place(field.path...), "%v", err)
+		report("", c.Place(field.path...), "%v", err).Fatal = true
 	}
 	rules := 0
 	for _, contract := range interpreter.Contracts() {
@@ -104,7 +109,7 @@ func (l *Layer) check(c *Customization) []Problem {
 			continue
 		}
 		rules++
-		if strings.TrimSpace(lua.LuaScript) == "" {
+		if lua.LuaScript == "" {
 			report(contract.Rule, c.Place("spec", "customizations", contract.Rule, "luaScript"), "the script is empty, so the operation is left to the layers below; leave the rule out")
 			continue
 		}
@@ -119,8 +124,11 @@ func (l *Layer) check(c *Customization) []Problem {
 			if errors.As(err, &script) {
 				line, column, message = script.Line, script.Column, script.Message
 			}
-			if folded == nil {
-				report(contract.Rule, c.ScriptPlace(contract.Rule, line, column), "%s", message)
+			if folded != nil {
+				problems[len(problems)-1].Fatal = true
+			} else {
+				p := report(contract.Rule, c.ScriptPlace(contract.Rule, line, column), "%s", message)
+				p.Line, p.Column, p.Fatal = line, column, true
 			}
 		}
 		var parameters []string
@@ -128,7 +136,8 @@ func (l *Layer) check(c *Customization) []Problem {
 			parameters = append(parameters, in.Name)
 		}
 		for _, f := range l.engine.Analyze(lua.LuaScript, contract.Function, parameters) {
-			report(contract.Rule, c.ScriptPlace(contract.Rule, f.Line, f.Column), "%s", f.Message)
+			p := report(contract.Rule, c.ScriptPlace(contract.Rule, f.Line, f.Column), "%s", f.Message)
+			p.Line, p.Column = f.Line, f.Column
 		}
 	}
 	if rules == 0 {

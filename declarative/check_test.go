@@ -185,3 +185,36 @@ func ExampleCheck() {
 	}
 	// Output: rules.yaml:8:7: probe/healthInterpretation: the script defines no function InterpretHealth; is InterpretHealht meant to be it?
 }
+
+func TestCheckSaysWhatIsFatalAndWhereInTheScript(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		want   []declarative.Problem
+	}{
+		"a likely mistake": {"function ReflectStatus(o)\n  return observed\nend", []declarative.Problem{{
+			Line: 2, Column: 10, Message: "the global observed is read and never set",
+		}}},
+		"a broken script": {"function ReflectStatus(o)\n  return = 1\nend", []declarative.Problem{{
+			Line: 2, Column: 10, Fatal: true, Message: `syntax error near "="`,
+		}}},
+		"nothing but space": {" \n", []declarative.Problem{{
+			Fatal: true, Message: "the script defines no function ReflectStatus",
+		}}},
+		"nothing": {"", []declarative.Problem{{
+			Message: "the script is empty, so the operation is left to the layers below; leave the rule out",
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list := []*declarative.Customization{custom("a", "statusReflection", c.script)}
+			problems, err := declarative.Check(list)
+			require.NoError(t, err)
+			for i := range c.want {
+				c.want[i].Customization, c.want[i].Rule = "a", "statusReflection"
+			}
+			assert.Equal(t, c.want, problems)
+			_, err = declarative.New(list)
+			fatal := len(problems) > 0 && problems[0].Fatal
+			assert.Equal(t, fatal, err != nil, "fatal is what does not load: %v", err)
+		})
+	}
+}

@@ -245,7 +245,9 @@ func TestChangesAreInForceWithinASecond(t *testing.T) {
 	}{
 		{func() { s.create(says("a", "one")) }, "one"},
 		{func() { s.update(says("a", "two")) }, "two"},
-		{func() { require.NoError(t, s.Resource(customizations).Delete(t.Context(), "a", metav1.DeleteOptions{})) }, "nobody"},
+		{func() {
+			require.NoError(t, s.Resource(customizations).Delete(t.Context(), "a", metav1.DeleteOptions{}))
+		}, "nobody"},
 	} {
 		step.change()
 		changed := time.Now()
@@ -318,7 +320,9 @@ func TestReadinessIsPatient(t *testing.T) {
 	l := start(t, s, follow.WithRegisterer(registry), follow.WithPatience(time.Hour))
 	ready(t, l)
 	s.fail(errors.New("connection refused"))
-	eventually(t, func(c *assert.CollectT) { assert.InDelta(c, 0, gauge(t, registry, "interpret_configuration_in_step"), 0) })
+	eventually(t, func(c *assert.CollectT) {
+		assert.InDelta(c, 0, gauge(t, registry, "interpret_configuration_in_step"), 0)
+	})
 	require.NoError(t, l.Ready())
 }
 
