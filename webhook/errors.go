@@ -99,8 +99,8 @@ func (h *hook) tlsError(err error) error {
 	var record tls.RecordHeaderError
 	switch {
 	case errors.As(err, &verification), errors.As(err, &record):
-	case strings.Contains(err.Error(), "tls: "), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
-		// Alerts of the other side, and net/http's word for a side without TLS, have no type to know them by.
+	case strings.Contains(err.Error(), "tls: "):
+		// Alerts of the other side have no type to know them by.
 	default:
 		return err
 	}
