@@ -84,8 +84,8 @@ func WithRegisterer(r prometheus.Registerer) Option {
 		}, []string{"resource", "outcome"})
 		err := r.Register(reviews)
 		var twice prometheus.AlreadyRegisteredError
-		if same, ok := (*prometheus.CounterVec)(nil), false; errors.As(err, &twice) {
-			if same, ok = twice.ExistingCollector.(*prometheus.CounterVec); ok {
+		if errors.As(err, &twice) {
+			if same, ok := twice.ExistingCollector.(*prometheus.CounterVec); ok {
 				reviews, err = same, nil
 			}
 		}
@@ -175,7 +175,7 @@ func (h *Handler) review(ctx context.Context, req *admissionv1.AdmissionRequest)
 		// Refusing what one knows nothing of could stop a whole cluster.
 		answer.Allowed = true
 		answer.Warnings = []string{fmt.Sprintf("%s was not looked at: the webhook configuration sends it to where only %s of %s are known",
-			strings.TrimPrefix(req.Resource.Resource+"/"+req.SubResource, "/"), strings.Join(resources(), " and "), v1alpha1.GroupName)}
+			strings.TrimSuffix(req.Resource.Resource+"/"+req.SubResource, "/"), strings.Join(resources(), " and "), v1alpha1.GroupName)}
 		return answer
 	}
 	f, err := checks[req.Resource.Resource](ctx, h, req)
