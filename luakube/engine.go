@@ -75,7 +75,7 @@ func (e *Engine) newModule(name string) error {
 
 // WithModule lets scripts require a Go value: a function, a struct with methods, or a map of such. It is
 // shared by all scripts at once, so it must be safe for concurrent use and must not block. An object handed
-// to it arrives as plain Go maps and slices; a Go error arrives in the script as an extra result.
+// to it arrives as plain Go maps and slices; a Go error arrives in the script as text, in an extra result.
 func WithModule(name string, value any) Option {
 	return func(e *Engine) error {
 		if err := e.newModule(name); err != nil {

@@ -88,8 +88,15 @@ func (h *hints) explain(line int, message string) string {
 		})
 	case strings.HasPrefix(message, "attempt to call a non-function object"):
 		found = h.on(line, func(e ast.Expr) []ast.Expr {
-			if c, ok := e.(*ast.FuncCallExpr); ok && c.Func != nil {
+			c, ok := e.(*ast.FuncCallExpr)
+			switch {
+			case !ok:
+				return nil
+			case c.Func != nil:
 				return []ast.Expr{c.Func}
+			}
+			if receiver := exprText(c.Receiver); receiver != "" {
+				return []ast.Expr{&ast.IdentExpr{Value: receiver + ":" + c.Method}}
 			}
 			return nil
 		})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeinterpret/interpret/interpreter/podtemplate"
@@ -85,8 +86,8 @@ func (m *vm) addKube() {
 	m.addLibrary(kubeModule, functions, map[string]lua.LValue{kubeNull: m.null})
 }
 
-// templateType tells the encoder that an empty table is an object.
-var templateType = reflect.TypeFor[map[string]any]()
+// templateType tells the encoder which empty tables are lists.
+var templateType = reflect.TypeFor[corev1.PodTemplateSpec]()
 
 // quantity is an argument that must be a quantity as text; nil is zero.
 func (m *vm) quantity(n int) resource.Quantity {

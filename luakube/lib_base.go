@@ -213,7 +213,7 @@ func baseNext(m *vm, l *lua.LState) int {
 	t := m.table(1)
 	last := l.Get(2)
 	key, value := t.Next(last)
-	if last.Type() == lua.LTNumber && key.Type() != lua.LTNumber {
+	if last.Type() != lua.LTString && key.Type() != lua.LTNumber {
 		m.must(m.meter.look())
 	}
 	l.Push(key)

@@ -3,6 +3,7 @@ package luakube_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,9 +17,12 @@ type answer struct{ value any }
 
 func (a *answer) UnmarshalValue(v any) error { a.value = v; return nil }
 
+// newEngine makes an engine with the default limits, but for the time: the machine may be busy.
 func newEngine(t testing.TB, options ...luakube.Option) *luakube.Engine {
 	t.Helper()
-	e, err := luakube.New(options...)
+	limits := luakube.DefaultLimits()
+	limits.Time = time.Minute
+	e, err := luakube.New(append([]luakube.Option{luakube.WithLimits(limits)}, options...)...)
 	require.NoError(t, err)
 	return e
 }

@@ -98,6 +98,13 @@ func (m *vm) wrap(v lua.LValue) lua.LValue {
 		}
 		m.wrapped[meta] = true
 		t := reflect.TypeOf(v.Value)
+		if _, ok := v.Value.(fmt.Stringer); !ok {
+			// Otherwise it would show its address, which is another in every run.
+			meta.RawSetString("__tostring", m.function(func(m *vm, l *lua.LState) int {
+				l.Push(lua.LString("userdata"))
+				return 1
+			}))
+		}
 		if index, ok := meta.RawGetString("__index").(*lua.LFunction); ok {
 			meta.RawSetString("__index", m.function(func(m *vm, l *lua.LState) int { return m.member(l, index, t) }))
 		}
@@ -151,6 +158,12 @@ func (m *vm) wrapFunction(fn *lua.LFunction, t reflect.Type) *lua.LFunction {
 		for i := 1; i <= l.GetTop(); i++ {
 			if s, ok := l.Get(i).(lua.LString); ok {
 				m.chargeText(len(s))
+			}
+			if u, ok := l.Get(i).(*lua.LUserData); ok {
+				if err, ok := u.Value.(error); ok {
+					l.Replace(i, m.text(err.Error()))
+					continue
+				}
 			}
 			l.Replace(i, m.wrap(l.Get(i)))
 		}
