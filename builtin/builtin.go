@@ -174,13 +174,18 @@ var ofTheControlPlane = []string{
 // pruneFunc answers Prune: first what holds for every kind, then what a kind adds to it; nil adds nothing.
 func pruneFunc(add func(obj map[string]any) error) interpreter.Interpreter {
 	return interpreter.PruneFunc(func(obj *unstructured.Unstructured) error {
-		remove(obj.Object, "status")
-		for _, name := range ofTheControlPlane {
-			remove(obj.Object, "metadata", name)
-		}
+		pruneAny(obj.Object)
 		if add == nil {
 			return nil
 		}
 		return add(obj.Object)
 	})
+}
+
+// pruneAny takes away what must not travel, whatever the kind.
+func pruneAny(obj map[string]any) {
+	remove(obj, "status")
+	for _, name := range ofTheControlPlane {
+		remove(obj, "metadata", name)
+	}
 }

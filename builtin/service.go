@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,9 @@ var service = kind{
 		interpreter.InterpretStatus: interpreter.StatusFunc(reflectService),
 		interpreter.InterpretHealth: interpreter.HealthFunc(serviceHealth),
 		interpreter.Prune:           pruneFunc(pruneService),
+	},
+	extra: rules{
+		interpreter.Prune: interpreter.PruneFunc(pruneAllocated),
 	},
 }
 
@@ -213,6 +217,33 @@ func pruneService(obj map[string]any) error {
 		remove(obj, "spec", "clusterIPs")
 	}
 	return nil
+}
+
+// pruneAllocated goes further where it can tell what the API server has filled in from what somebody has asked for:
+// the record of managed fields lists only the latter. A node port that the control plane came up with may be
+// taken in a member, and its address families may not exist there. Fields without a record stay.
+func pruneAllocated(obj *unstructured.Unstructured) error {
+	asked, err := managedFieldsOf(obj.Object, "spec")
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"healthCheckNodePort", "ipFamilies", "ipFamilyPolicy"} {
+		if asked.known() && !asked.has("f:"+name) {
+			remove(obj.Object, "spec", name)
+		}
+	}
+	ports, err := servicePorts(obj.Object)
+	if err != nil {
+		return err
+	}
+	for _, p := range ports {
+		port := asked.at("f:ports", fmt.Sprintf(`k:{"port":%d,"protocol":%q}`, p.port, p.protocol))
+		if port.known() && !port.has("f:nodePort") {
+			delete(p.fields, "nodePort")
+		}
+	}
+	pruneAny(obj.Object)
+	return pruneService(obj.Object)
 }
 
 // isLoadBalancer goes by the spec. A Service without a type is one within the cluster.

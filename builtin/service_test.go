@@ -125,6 +125,27 @@ var serviceExamples = []example{
 	{name: "allocated addresses go, node ports stay", op: interpreter.Prune,
 		object: "{spec: {clusterIP: 10.0.0.9, clusterIPs: [10.0.0.9], ports: [{nodePort: 30080}], healthCheckNodePort: 1}, status: {}}",
 		want:   "{spec: {ports: [{nodePort: 30080}], healthCheckNodePort: 1}}"},
+	{name: "what nobody has asked for goes", op: interpreter.Prune, object: `
+metadata:
+  managedFields:
+  - {subresource: status, fieldsV1: {'f:spec': {'f:healthCheckNodePort': {}}}}
+  - {fieldsV1: {'f:metadata': {}}}
+  - fieldsV1: {'f:spec': {'f:ipFamilyPolicy': {}, 'f:ports': {'k:{"port":80,"protocol":"TCP"}': {'f:port': {}}, 'k:{"port":81,"protocol":"TCP"}': {'f:port': {}}}}}
+  - fieldsV1: {'f:spec': {'f:ports': {'k:{"port":81,"protocol":"TCP"}': {'f:nodePort': {}}}}}
+spec:
+  clusterIP: 10.0.0.9
+  ipFamilies: [IPv4]
+  ipFamilyPolicy: SingleStack
+  healthCheckNodePort: 31000
+  ports: [{port: 80, nodePort: 30080}, {port: 81, protocol: TCP, nodePort: 30081}, {port: 81, protocol: UDP, nodePort: 30081}]`,
+		want: "{metadata: {}, spec: {ipFamilyPolicy: SingleStack, ports: [{port: 80}, {port: 81, protocol: TCP, nodePort: 30081}, {port: 81, protocol: UDP, nodePort: 30081}]}}"},
+	{name: "nothing is known", op: interpreter.Prune,
+		object: "{metadata: {managedFields: [{fieldsV1: {'f:metadata': {}}}]}, spec: {ipFamilies: [IPv4], ports: [{port: 80, nodePort: 30080}]}}",
+		want:   "{metadata: {}, spec: {ipFamilies: [IPv4], ports: [{port: 80, nodePort: 30080}]}}"},
+	{name: "a record of a wrong type", op: interpreter.Prune, object: "metadata: {managedFields: x}", wantErr: "metadata.managedFields must be a list"},
+	{name: "a record of a part of a wrong type", op: interpreter.Prune, object: "metadata: {managedFields: [{subresource: 1}]}", wantErr: "metadata.managedFields[0].subresource must be text"},
+	{name: "recorded fields of a wrong type", op: interpreter.Prune, object: "metadata: {managedFields: [{fieldsV1: 1}]}", wantErr: "metadata.managedFields[0].fieldsV1 must be an object"},
+	{name: "ports of a wrong type", op: interpreter.Prune, object: "spec: {ports: x}", wantErr: "spec.ports must be a list"},
 	{name: "headless stays", op: interpreter.Prune, object: "spec: {clusterIP: None, clusterIPs: [None]}", want: "spec: {clusterIP: None, clusterIPs: [None]}"},
 	{name: "an address of a wrong type", op: interpreter.Prune, object: "spec: {clusterIP: 1}", wantErr: "spec.clusterIP must be text"},
 }
