@@ -65,8 +65,8 @@ type Key struct {
 // Chain asks layers in order. The first rule that matches answers, and its error is final: a failing
 // rule never falls through. A rule can ask the rest of the chain with Request.Next.
 //
-// The chain also does the work that must not depend on the layer: it checks inputs and answers, puts
-// dependencies in order, and names errors.
+// The chain also does the work that must not depend on the layer: it checks inputs and answers, puts status
+// items and dependencies in order, and names errors.
 type Chain struct {
 	layers []Layer
 }
@@ -165,6 +165,7 @@ func (c *Chain) union(ctx context.Context, contract *Contract, req *Request, rul
 func (c *Chain) run(ctx context.Context, contract *Contract, req *Request, rule *Rule, source Source, below position) (*Result, error) {
 	asked := *req
 	asked.next = rest{c, below}
+	asked.Statuses = byCluster(req.Statuses)
 	res, err := rule.Interpreter.Interpret(ctx, &asked)
 	if err != nil {
 		return nil, newError(req, source, err)
@@ -179,6 +180,18 @@ func (c *Chain) run(ctx context.Context, contract *Contract, req *Request, rule 
 	}
 	res.Source = source
 	return res, nil
+}
+
+// byCluster gives status items in the order of their clusters' names, so that no answer depends on the order in
+// which members happened to be listed. Items of one cluster stay as they are.
+func byCluster(items []AggregatedStatusItem) []AggregatedStatusItem {
+	byName := func(a, b AggregatedStatusItem) int { return strings.Compare(a.ClusterName, b.ClusterName) }
+	if slices.IsSortedFunc(items, byName) {
+		return items
+	}
+	items = slices.Clone(items)
+	slices.SortStableFunc(items, byName)
+	return items
 }
 
 // maxNear bounds how many near misses an error names: enough to see a wrong version, little to read.

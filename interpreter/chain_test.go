@@ -220,6 +220,22 @@ func TestNextAsksTheRestOfTheChain(t *testing.T) {
 	assert.ErrorIs(t, err, interpreter.ErrNoRule, "outside a chain nothing is below")
 }
 
+func TestTheOrderOfMembersDoesNotMatter(t *testing.T) {
+	names := interpreter.AggregateFunc(func(o *unstructured.Unstructured, items []interpreter.AggregatedStatusItem) error {
+		var list []any
+		for _, item := range items {
+			list = append(list, item.ClusterName)
+		}
+		o.Object["status"] = map[string]any{"clusters": list}
+		return nil
+	})
+	items := []interpreter.AggregatedStatusItem{{ClusterName: "c"}, {ClusterName: "a"}, {ClusterName: "b"}}
+	got, err := interpreter.Aggregated(t.Context(), interpreter.NewChain(one("a", interpreter.AggregateStatus, names)), widget(), items)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{"clusters": []any{"a", "b", "c"}}, got.Object["status"])
+	assert.Equal(t, "c", items[0].ClusterName, "the request is left alone")
+}
+
 func TestExplain(t *testing.T) {
 	chain := interpreter.NewChain(
 		one("a", interpreter.InterpretDependency, nil, &interpreter.Rule{Name: "second"}),
