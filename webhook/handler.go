@@ -182,7 +182,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		buffer.Grow(int(r.ContentLength) + bytes.MinRead)
 	}
 	_, err := buffer.ReadFrom(http.MaxBytesReader(w, r.Body, h.bodyLimit))
-	_ = connection.SetReadDeadline(time.Time{})
+	if err == nil {
+		// Else it stays, since net/http reads on after an answer.
+		_ = connection.SetReadDeadline(time.Time{})
+	}
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):

@@ -138,7 +138,7 @@ func (l *lanes) current(ctx context.Context) ([]*lane, error) {
 	if slices.Equal(addresses, l.addresses) {
 		return l.list, nil
 	}
-	old := l.list
+	old := slices.Clone(l.list) // Somebody may be picking from the list.
 	l.addresses, l.list = addresses, nil
 	// Every address gets the same number, so that the turns are fair.
 	each := (minLanes + len(addresses) - 1) / len(addresses)

@@ -3,13 +3,14 @@ package webhook
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	jsonutil "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubeinterpret/interpret/interpreter"
 	"github.com/kubeinterpret/interpret/interpreter/v1alpha1"
@@ -116,7 +117,12 @@ func expressible(k schema.GroupVersionKind) bool {
 // fields that the type does not know, and gained empty ones that it does.
 func As[T any](obj *unstructured.Unstructured) (*T, error) {
 	typed := new(T)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, typed); err != nil {
+	// Through text rather than with runtime's converter, whose errors do not say which field is wrong.
+	text, err := json.Marshal(obj.Object)
+	if err == nil {
+		err = jsonutil.Unmarshal(text, typed)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", interpreter.ErrInvalidRequest, err)
 	}
 	return typed, nil
