@@ -32,6 +32,7 @@ var index = []kind{
 	daemonSet,
 	deployment,
 	replicaSet,
+	replicationController,
 	statefulSet,
 	cronJob,
 	job,

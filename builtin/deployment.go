@@ -34,7 +34,8 @@ var deploymentCounters = counters{
 }
 
 // retainLabel on a template says that something in the member clusters, an autoscaler as a rule, sets the
-// number of replicas there.
+// number of replicas there. Karmada reads it on a Deployment only; an autoscaler scales other kinds as well, so
+// the extra rules read it on every kind with replicas.
 const retainLabel = "resourcetemplate.karmada.io/retain-replicas"
 
 // retainReplicas keeps the number of replicas of a labelled template. An observed object without the number

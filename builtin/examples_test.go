@@ -40,6 +40,7 @@ type suite struct {
 var suites = []suite{
 	{deployment, deploymentExamples},
 	{replicaSet, replicaSetExamples},
+	{replicationController, replicaSetExamples},
 	{statefulSet, statefulSetExamples},
 	{daemonSet, daemonSetExamples},
 	{job, jobExamples},

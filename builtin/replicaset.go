@@ -19,6 +19,7 @@ var replicaSet = kind{
 		interpreter.InterpretDependency: interpreter.DependencyFunc(scaled.dependencies),
 	},
 	extra: rules{
+		interpreter.Retain:             interpreter.RetainFunc(retainReplicas),
 		interpreter.InterpretComponent: interpreter.ComponentFunc(scaled.components),
 	},
 }

@@ -22,6 +22,7 @@ var statefulSet = kind{
 		interpreter.InterpretDependency: interpreter.DependencyFunc(statefulSetPodDependencies),
 	},
 	extra: rules{
+		interpreter.Retain:              interpreter.RetainFunc(retainReplicas),
 		interpreter.InterpretComponent:  interpreter.ComponentFunc(scaled.components),
 		interpreter.InterpretDependency: interpreter.DependencyFunc(statefulSetDependencies),
 	},

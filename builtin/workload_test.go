@@ -106,6 +106,13 @@ var replicaSetExamples = []example{
 	{name: "replicas", op: interpreter.InterpretReplica, object: "spec: {replicas: 2}", want: "{replica: 2, requires: {namespace: ns1}}"},
 	{name: "one component", op: interpreter.InterpretComponent, object: "spec: {replicas: 2}", want: "[{name: main, replicas: 2, replicaRequirements: {}}]"},
 	{name: "another number", op: interpreter.ReviseReplica, replicas: 7, object: "spec: {replicas: 3}", want: "spec: {replicas: 7}"},
+	{name: "scaled in the member", op: interpreter.Retain,
+		object:   "{metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: 'true'}}, spec: {replicas: 2, minReadySeconds: 1}}",
+		observed: "spec: {replicas: 7, minReadySeconds: 2}",
+		want:     "{metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: 'true'}}, spec: {replicas: 7, minReadySeconds: 1}}"},
+	{name: "without the label", op: interpreter.Retain, object: "spec: {replicas: 2}", observed: "spec: {replicas: 7}", want: "spec: {replicas: 2}"},
+	{name: "observed of a wrong type", op: interpreter.Retain, object: "metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: 'true'}}", observed: "spec: {replicas: x}",
+		wantErr: "spec.replicas must be a whole number"},
 	{name: "sums", op: interpreter.AggregateStatus, object: "status: {fullyLabeledReplicas: 9}",
 		members: []string{"{replicas: 2, readyReplicas: 2, availableReplicas: 1, fullyLabeledReplicas: 2}", "{replicas: 1}"},
 		want:    "{replicas: 3, readyReplicas: 2, availableReplicas: 1, fullyLabeledReplicas: 9}"},
@@ -124,6 +131,13 @@ var statefulSetExamples = []example{
 	{name: "replicas", op: interpreter.InterpretReplica, object: "spec: {replicas: 2}", want: "{replica: 2, requires: {namespace: ns1}}"},
 	{name: "one component", op: interpreter.InterpretComponent, object: "spec: {replicas: 2}", want: "[{name: main, replicas: 2, replicaRequirements: {}}]"},
 	{name: "another number", op: interpreter.ReviseReplica, replicas: 7, object: "spec: {replicas: 3}", want: "spec: {replicas: 7}"},
+	{name: "scaled in the member", op: interpreter.Retain,
+		object:   "{metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: 'true'}}, spec: {replicas: 2, minReadySeconds: 1}}",
+		observed: "spec: {replicas: 7, minReadySeconds: 2}",
+		want:     "{metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: 'true'}}, spec: {replicas: 7, minReadySeconds: 1}}"},
+	{name: "without the label", op: interpreter.Retain, object: "spec: {replicas: 2}", observed: "spec: {replicas: 7}", want: "spec: {replicas: 2}"},
+	{name: "observed of a wrong type", op: interpreter.Retain, object: "metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: 'true'}}", observed: "spec: {replicas: x}",
+		wantErr: "spec.replicas must be a whole number"},
 	{name: "sums, and all in sync", op: interpreter.AggregateStatus, object: "{metadata: {generation: 3}, status: {currentRevision: r}}",
 		members: []string{"{generation: 5, observedGeneration: 5, resourceTemplateGeneration: 3, replicas: 2, readyReplicas: 2, currentReplicas: 2, updatedReplicas: 1}"},
 		want:    "{observedGeneration: 3, replicas: 2, readyReplicas: 2, currentReplicas: 2, updatedReplicas: 1, availableReplicas: 0, currentRevision: r}"},
@@ -155,6 +169,15 @@ func TestStatefulSetServiceIsExtra(t *testing.T) {
 	checkExample(t, interpreter.NewChain(Layer()), statefulSet, example{
 		op: interpreter.InterpretDependency, object: "spec: {serviceName: web, template: {spec: {serviceAccountName: robot}}}", want: "v1 ServiceAccount ns1/robot",
 	})
+}
+
+// Karmada retains the replicas of a Deployment only.
+func TestReplicasOfOtherKindsAreRetainedByTheExtraLayer(t *testing.T) {
+	t.Parallel()
+	labelled := "metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: 'true'}}"
+	for _, k := range []kind{replicaSet, statefulSet} {
+		checkExample(t, interpreter.NewChain(Layer()), k, example{op: interpreter.Retain, object: labelled, observed: "spec: {replicas: 7}", wantErr: "no rule for"})
+	}
 }
 
 var daemonSetExamples = []example{
