@@ -91,7 +91,9 @@ subjects:
 rbac.authorization.k8s.io/v1 Role ns1/reader
 v1 ServiceAccount ns1/robot
 v1 ServiceAccount ns2/robot`},
-	{name: "a cluster role", op: interpreter.InterpretDependency, object: "roleRef: {kind: ClusterRole, name: view}", want: "rbac.authorization.k8s.io/v1 ClusterRole /view"},
+	{name: "a cluster role", op: interpreter.InterpretDependency, object: "roleRef: {kind: ClusterRole, name: auditor}", want: "rbac.authorization.k8s.io/v1 ClusterRole /auditor"},
+	{name: "a cluster role that every cluster has for people", op: interpreter.InterpretDependency, object: "roleRef: {kind: ClusterRole, name: view}", want: ""},
+	{name: "a role of that name", op: interpreter.InterpretDependency, object: "roleRef: {kind: Role, name: view}", want: "rbac.authorization.k8s.io/v1 Role ns1/view"},
 	{name: "a role that every cluster has", op: interpreter.InterpretDependency, object: "roleRef: {kind: ClusterRole, name: 'system:auth-delegator'}", want: ""},
 	{name: "nothing", op: interpreter.InterpretDependency, want: ""},
 	{name: "a role of a wrong type", op: interpreter.InterpretDependency, object: "roleRef: x", wantErr: "roleRef must be an object"},
@@ -104,10 +106,12 @@ v1 ServiceAccount ns2/robot`},
 
 var clusterRoleBindingExamples = []example{
 	{name: "role and accounts", op: interpreter.InterpretDependency, object: `
-roleRef: {kind: ClusterRole, name: view}
+roleRef: {kind: ClusterRole, name: auditor}
 subjects: [{kind: ServiceAccount, name: robot, namespace: ns2}]`, want: `
-rbac.authorization.k8s.io/v1 ClusterRole /view
+rbac.authorization.k8s.io/v1 ClusterRole /auditor
 v1 ServiceAccount ns2/robot`},
+	{name: "a role that every cluster has", op: interpreter.InterpretDependency,
+		object: "{roleRef: {kind: ClusterRole, name: cluster-admin}, subjects: [{kind: ServiceAccount, name: robot, namespace: ns2}]}", want: "v1 ServiceAccount ns2/robot"},
 	{name: "an account of no namespace", op: interpreter.InterpretDependency, object: "subjects: [{kind: ServiceAccount, name: robot}]", wantErr: "subjects[0].namespace is required of a service account"},
 }
 

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -58,7 +59,11 @@ func bindingDependencies(obj *unstructured.Unstructured) ([]interpreter.Dependen
 	return list, err
 }
 
-// roleOf leaves out the roles whose names start with "system:": every API server makes its own, see
+// userFacing are the cluster roles for people that every API server makes, and makes again when they are changed.
+var userFacing = []string{"cluster-admin", "admin", "edit", "view"}
+
+// roleOf leaves out the roles that every API server makes its own of: the user-facing cluster roles, and the roles
+// whose names start with "system:". See
 // https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings.
 func roleOf(obj *unstructured.Unstructured) ([]interpreter.DependentObjectReference, error) {
 	kind, err := textAt(obj.Object, "roleRef", "kind")
@@ -68,6 +73,9 @@ func roleOf(obj *unstructured.Unstructured) ([]interpreter.DependentObjectRefere
 	name, err := textAt(obj.Object, "roleRef", "name")
 	if err != nil || name == "" || strings.HasPrefix(name, "system:") {
 		return nil, err
+	}
+	if kind == "ClusterRole" && slices.Contains(userFacing, name) {
+		return nil, nil
 	}
 	role := schema.GroupVersionKind{Group: rbacv1.GroupName, Version: rbacv1.SchemeGroupVersion.Version, Kind: kind}
 	in := ""
