@@ -16,6 +16,9 @@ var persistentVolumeClaim = kind{
 		interpreter.InterpretHealth: interpreter.HealthFunc(claimHealth),
 		interpreter.Prune:           pruneFunc(pruneClaim),
 	},
+	extra: rules{
+		interpreter.Retain: interpreter.RetainFunc(retainClaimDefaults),
+	},
 }
 
 // selectedNode is the annotation by which the scheduler tells the provisioner where the volume is needed.
@@ -36,6 +39,30 @@ func retainClaim(desired, observed *unstructured.Unstructured) error {
 		return err
 	}
 	return retainAnnotations(desired, observed, selectedNode, bindCompleted, boundByController, storageProvisioner)
+}
+
+// retainClaimDefaults adds what the API server of the member has filled in where the template leaves it open: the
+// default storage class, also later than at creation, and the volume mode. The spec is immutable, so that an update
+// without them is refused; see https://kubernetes.io/docs/concepts/storage/persistent-volumes/#class-1 and
+// https://kubernetes.io/docs/concepts/storage/persistent-volumes/#retroactive-default-storageclass-assignment. A class
+// that is empty text is not open: it asks for a volume without class.
+func retainClaimDefaults(desired, observed *unstructured.Unstructured) error {
+	if err := retainClaim(desired, observed); err != nil {
+		return err
+	}
+	for _, name := range []string{"storageClassName", "volumeMode"} {
+		if _, err := textAt(desired.Object, "spec", name); err != nil {
+			return err
+		}
+		wanted, err := valueAt(desired.Object, "spec", name)
+		if err == nil && wanted == nil {
+			err = replace(textAt, desired.Object, observed.Object, "spec", name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // retainAnnotations keeps annotations that controllers of the member write, whatever the template has.

@@ -1,14 +1,29 @@
 package builtin
 
-import "github.com/kubeinterpret/interpret/interpreter"
+import (
+	"testing"
+
+	"github.com/kubeinterpret/interpret/interpreter"
+)
 
 var persistentVolumeClaimExamples = []example{
 	{name: "the binding", op: interpreter.Retain,
 		object: "spec: {volumeName: other, accessModes: [ReadWriteOnce]}",
 		observed: "{metadata: {annotations: {volume.kubernetes.io/selected-node: n1, pv.kubernetes.io/bind-completed: 'yes', other: o}}, " +
-			"spec: {volumeName: pv-1, storageClassName: std}}",
+			"spec: {volumeName: pv-1, accessModes: [ReadOnlyMany]}}",
 		want: "{metadata: {annotations: {volume.kubernetes.io/selected-node: n1, pv.kubernetes.io/bind-completed: 'yes'}}, " +
 			"spec: {volumeName: pv-1, accessModes: [ReadWriteOnce]}}"},
+	{name: "defaults of the member", op: interpreter.Retain,
+		object:   "spec: {storageClassName: null, accessModes: [ReadWriteOnce]}",
+		observed: "spec: {storageClassName: std, volumeMode: Filesystem}",
+		want:     "spec: {storageClassName: std, volumeMode: Filesystem, accessModes: [ReadWriteOnce]}"},
+	{name: "no class, and the template's mode", op: interpreter.Retain,
+		object:   "spec: {storageClassName: '', volumeMode: Block}",
+		observed: "spec: {storageClassName: std, volumeMode: Filesystem}",
+		want:     "spec: {storageClassName: '', volumeMode: Block}"},
+	{name: "no class in the member", op: interpreter.Retain, object: "spec: {}", observed: "spec: {storageClassName: ''}", want: "spec: {storageClassName: ''}"},
+	{name: "a class of a wrong type", op: interpreter.Retain, observed: "spec: {storageClassName: 1}", wantErr: "spec.storageClassName must be text, got 1"},
+	{name: "a desired mode of a wrong type", op: interpreter.Retain, object: "spec: {volumeMode: 1}", wantErr: "spec.volumeMode must be text, got 1"},
 	{name: "not bound", op: interpreter.Retain, object: "spec: {volumeName: a}", observed: "spec: {volumeName: ''}", want: "spec: {volumeName: a}"},
 	{name: "a volume of a wrong type", op: interpreter.Retain, observed: "spec: {volumeName: {}}", wantErr: "spec.volumeName must be text, got an object"},
 	{name: "annotations of a wrong type", op: interpreter.Retain, observed: "metadata: {annotations: {pv.kubernetes.io/bind-completed: 1}}", wantErr: "must be text, got 1"},
@@ -39,6 +54,14 @@ var persistentVolumeClaimExamples = []example{
 		object: "{metadata: {annotations: {volume.kubernetes.io/selected-node: n1}}, spec: {volumeName: a}}",
 		want:   "{metadata: {annotations: {}}, spec: {volumeName: a}}"},
 	{name: "no annotations", op: interpreter.Prune, object: "{metadata: {annotations: null}}", want: "{metadata: {annotations: null}}"},
+}
+
+// Without the extra layer only the binding is retained, as Karmada does.
+func TestClaimDefaultsAreExtra(t *testing.T) {
+	t.Parallel()
+	checkExample(t, interpreter.NewChain(Layer()), persistentVolumeClaim, example{
+		op: interpreter.Retain, observed: "spec: {volumeName: pv-1, storageClassName: std}", want: "spec: {volumeName: pv-1}",
+	})
 }
 
 var persistentVolumeExamples = []example{
