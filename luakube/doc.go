@@ -11,6 +11,15 @@
 // Why does a meter stand in for the context? The machine asks its context before every instruction. Counting
 // there is exact, so a script that exceeds its budget does so on every machine alike.
 //
+// Why does a protected call run in a Lua thread of its own? An error detaches the captured variables of all
+// functions that are active in its thread. Those outside of a pcall live on, and would be left with copies.
+//
+// Why are there no tail calls? The machine lists each of them in the trace of an error, so a long loop of them
+// ends in hundreds of megabytes of text. They nest, and the call depth bounds them.
+//
+// What is left of the machine's ways: an integer beyond 2^53 equals only its like, not a number with the same
+// value, since values of two kinds are never compared.
+//
 // Why is a state dropped after an error? What an error leaves behind inside a state is the engine's business
 // and has changed between its releases; making a state anew is cheap next to being wrong.
 package luakube

@@ -1,6 +1,7 @@
 package luakube
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/big"
@@ -366,7 +367,7 @@ func weight(v any) int {
 	return n
 }
 
-// kubeNext asks the layers below. What they take is theirs to bound; the wall time goes on.
+// kubeNext asks the layers below. What they take is theirs to bound, but for the wall time, which goes on.
 func kubeNext(m *vm, l *lua.LState) int {
 	if m.call == nil || m.call.Next == nil {
 		l.RaiseError("there is no layer below to ask")
@@ -378,7 +379,10 @@ func kubeNext(m *vm, l *lua.LState) int {
 		m.must(err)
 		args = append(args, x)
 	}
-	results, err := m.call.Next(m.ctx, args)
+	ctx, cancel := context.WithDeadline(m.ctx, m.meter.start.Add(m.meter.limits.Time))
+	defer cancel()
+	results, err := m.call.Next(ctx, args)
+	m.must(m.meter.look())
 	if err != nil {
 		m.nextErr, m.nextErrValue = err, lua.LString(err.Error())
 		l.Error(m.nextErrValue, 0)

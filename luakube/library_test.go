@@ -405,6 +405,9 @@ func TestScriptModules(t *testing.T) {
 		`return require("nothing")`:                                              true,
 		`require("nothing") return x == nil and loads == nil`:                    true,
 		`return pcall(require, "a") == false and require("util").double(1) == 2`: true,
+		// A module that fails to load leaves the script as it was, and fails the same way again.
+		`string.x = 1 pcall(require, "broken") return string.x == 1`:                                                                                      true,
+		`local _, e = pcall(require, "broken") local _, again = pcall(require, "broken") return e == again and string.find(e, "broken:3:", 1, true) == 1`: true,
 	} {
 		for range 3 {
 			v, _, err := call(t, compile(t, e, source))
@@ -556,6 +559,19 @@ func TestNextAsksTheLayersBelow(t *testing.T) {
 	require.ErrorContains(t, err, "mine")
 	_, err = ask(`while true do local n, r, d = kube.next() end`)
 	require.ErrorIs(t, err, luakube.ErrLimit)
+}
+
+func TestTheLayersBelowHaveWhatIsLeftOfTheWallTime(t *testing.T) {
+	limits := luakube.DefaultLimits()
+	limits.Time = 50 * time.Millisecond
+	s := compile(t, newEngine(t, luakube.WithLimits(limits)), `return pcall(kube.next)`)
+	_, err := s.Call(t.Context(), &luakube.Call{Next: func(ctx context.Context, _ []any) ([]any, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
+	var limit *luakube.LimitError
+	require.ErrorAs(t, err, &limit)
+	require.Equal(t, "time", limit.Limit)
 }
 
 func TestAnalyzeFindsLikelyMistakes(t *testing.T) {

@@ -100,6 +100,7 @@ var hostile = []struct{ name, source, limit, want string }{
 	{"globals growing", `local i = 0 while true do i = i + 1 _G["k" .. i] = i end`, "memory", ""},
 	{"a library growing", `local i = 0 while true do i = i + 1 string["k" .. i] = i end`, "memory", ""},
 	{"huge index", `local t = {} t[60000000] = 1`, "memory", ""},
+	{"huge index for nothing", `local t = {} for i = 1, 20 do t[i * 3000000] = nil o[i * 3000000] = nil _G[i * 3000000] = nil end while true do local x = #t + #o + #_G end`, "instructions", ""},
 	{"huge index of a view", `o[60000000] = 1`, "memory", ""},
 	{"huge index of globals", `_G[60000000] = 1`, "memory", ""},
 	{"huge index of a library", `string[60000000] = 1`, "memory", ""},

@@ -135,6 +135,9 @@ func (m *vm) must(err error) {
 
 // set stores a field of a table that a script may see, and charges for its growth.
 func (m *vm) set(t *lua.LTable, key, value lua.LValue) {
+	if changesNothing(t, key, value) {
+		return
+	}
 	if value != lua.LNil {
 		m.must(m.meter.alloc(priceEntry))
 		m.chargeIndex(t, key)
@@ -145,6 +148,18 @@ func (m *vm) set(t *lua.LTable, key, value lua.LValue) {
 		return
 	}
 	m.state.RawSet(t, key, value)
+}
+
+// changesNothing says whether nil is stored where nothing is, for which the engine would make room. A key that is
+// none is left to the engine to refuse.
+func changesNothing(t *lua.LTable, key, value lua.LValue) bool {
+	if value != lua.LNil || key == lua.LNil {
+		return false
+	}
+	if n, ok := key.(lua.LNumber); ok && n != n {
+		return false
+	}
+	return t.RawGet(key) == lua.LNil
 }
 
 // roomForKeys gives a table without content a hash part of its own size; the engine's default is large.
@@ -281,6 +296,9 @@ func (m *vm) open() {
 		t, key := l.CheckTable(1), l.Get(2)
 		if name, ok := key.(lua.LString); ok && reserved[string(name)] {
 			l.RaiseError("the global %q cannot be set", string(name))
+		}
+		if changesNothing(t, key, l.Get(3)) {
+			return 0
 		}
 		m.must(m.meter.alloc(priceEntry))
 		m.chargeIndex(t, key)
