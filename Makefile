@@ -96,6 +96,10 @@ bench: ## measure, and print a table; OLD=file compares with a copy of bin/bench
 	@$(GO) run ./test/benchtable <bin/bench.txt
 	$(if $(OLD),@$(TOOL) benchstat '$(OLD)' bin/bench.txt)
 
+.PHONY: bench-webhook
+bench-webhook: ## compare the webhook server with a bare HTTP handler
+	$(GO) test -run '^$$' -bench 'Handler|RoundTrip' -benchtime $(BENCHTIME) -count $(COUNT) ./webhook
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf bin
