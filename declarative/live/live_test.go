@@ -89,6 +89,16 @@ func (s *server) fail(err error) {
 	s.watches = nil
 }
 
+// expire tells those who watch that the past is forgotten, and whether anybody did.
+func (s *server) expire() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.watches {
+		w.(*watch.RaceFreeFakeWatcher).Error(&metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired})
+	}
+	return len(s.watches) > 0
+}
+
 func (s *server) heal() { s.broken.Store(nil) }
 
 func (s *server) create(o *unstructured.Unstructured) {
@@ -312,6 +322,20 @@ func TestALostWatchKeepsTheLastGoodState(t *testing.T) {
 	becomes(t, chain, "after")
 	require.NoError(t, l.Ready())
 	assert.InDelta(t, 1, gauge(t, registry, "interpret_configuration_in_step"), 0)
+}
+
+func TestAWatchThatEndsInAnErrorIsALostOne(t *testing.T) {
+	s := newServer(t, says("a", "before"))
+	registry := prometheus.NewRegistry()
+	l := start(t, s, follow.WithRegisterer(registry), follow.WithPatience(0))
+	chain := ready(t, l)
+	eventually(t, func(c *assert.CollectT) { assert.True(c, s.expire()) })
+	eventually(t, func(c *assert.CollectT) {
+		assert.InDelta(c, 1, gauge(t, registry, "interpret_configuration_read_failures_total"), 0)
+	})
+	s.update(says("a", "after"))
+	becomes(t, chain, "after")
+	require.NoError(t, l.Ready())
 }
 
 func TestReadinessIsPatient(t *testing.T) {

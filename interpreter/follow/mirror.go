@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,7 +18,7 @@ import (
 
 // How long to wait before the server is tried again: soon at first, and never so long that a change made
 // after an outage is late by more than it takes people to notice that the server is back.
-var retries = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 4, Cap: 2 * time.Second}
+var retries = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 4, Cap: time.Second}
 
 // object is an object as it was read. Its contents are never changed; a new version is a new object.
 type object = *unstructured.Unstructured
@@ -100,7 +101,16 @@ func (f *Layer) reflect(ctx context.Context, m *mirror) {
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			w, err := resource.Watch(ctx, o)
 			f.tried(ctx, err)
-			return w, err
+			if err != nil {
+				return nil, err
+			}
+			// A server that has forgotten the past says so in a watch that had begun well.
+			return watch.Filter(w, func(e watch.Event) (watch.Event, bool) {
+				if e.Type == watch.Error {
+					f.tried(ctx, apierrors.FromObject(e.Object))
+				}
+				return e, true
+			}), nil
 		},
 	}, f.client)
 	logger := logr.FromSlogHandler(f.logger.Handler())
