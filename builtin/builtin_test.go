@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -125,6 +126,32 @@ func TestAlmostEmptyObjectsHaveAnAnswer(t *testing.T) {
 		case interpreter.InterpretHealth:
 			assert.NotEmpty(t, res.Health.Reason, "%s %s", gvk, op)
 			assert.NotEmpty(t, res.Health.Message, "%s %s", gvk, op)
+		}
+	})
+}
+
+func TestNamesAndNamespacesOfWrongTypesAreTold(t *testing.T) {
+	t.Parallel()
+	chain := interpreter.NewChain(Extra(), Layer())
+	alone := map[string]bool{networkPolicy.gvk.Kind: true, podDisruptionBudget.gvk.Kind: true}
+	everyRule(func(gvk schema.GroupVersionKind, op interpreter.Operation) {
+		if alone[gvk.Kind] || op != interpreter.InterpretReplica && op != interpreter.InterpretComponent && op != interpreter.InterpretDependency {
+			return
+		}
+		for metadata, wantErr := range map[string]string{
+			`{"name": "x", "namespace": 5}`:       "metadata.namespace must be text, got 5",
+			`{"name": ["x"], "namespace": "ns1"}`: "metadata.name must be text, got a list",
+			`"x"`:                                 "metadata must be an object, got the text \"x\"",
+		} {
+			obj := decode(`{"metadata": `+metadata+`}`, gvk)
+			require.NotNil(t, obj)
+			_, err := chain.Interpret(t.Context(), &interpreter.Request{Operation: op, Object: obj})
+			byName := gvk.Kind == serviceAccount.gvk.Kind || gvk.Kind == serviceImport.gvk.Kind
+			if !byName && strings.HasPrefix(wantErr, "metadata.name ") {
+				assert.NoError(t, err, "%s %s: the name is not read", gvk, op)
+				continue
+			}
+			assert.ErrorContains(t, err, wantErr, "%s %s", gvk, op)
 		}
 	})
 }

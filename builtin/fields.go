@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubeinterpret/interpret/interpreter"
@@ -109,6 +110,17 @@ func textAt(obj map[string]any, path ...string) (string, error) {
 		return "", fault(path, "must be text, got %s", describe(v))
 	}
 	return s, nil
+}
+
+// nameOf is the name of an object, empty if it has none yet. Unlike the object's own method it tells a name of a
+// wrong type from none.
+func nameOf(obj *unstructured.Unstructured) (string, error) {
+	return textAt(obj.Object, "metadata", "name")
+}
+
+// namespaceOf is the namespace of an object, empty if it is in none.
+func namespaceOf(obj *unstructured.Unstructured) (string, error) {
+	return textAt(obj.Object, "metadata", "namespace")
 }
 
 // boolAt is the boolean at a path, false if there is none.

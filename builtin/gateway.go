@@ -28,13 +28,17 @@ var listenerSet = kind{
 // gatewayDependencies are the certificates: those the listeners show, the one shown to backends, and the
 // authorities by which clients are checked.
 func gatewayDependencies(obj *unstructured.Unstructured) ([]interpreter.DependentObjectReference, error) {
+	namespace, err := namespaceOf(obj)
+	if err != nil {
+		return nil, err
+	}
 	var list []interpreter.DependentObjectReference
 	add := func(ref map[string]any) error {
-		certificate, err := objectReference(ref, secret.gvk, obj.GetNamespace())
+		certificate, err := objectReference(ref, secret.gvk, namespace)
 		list = append(list, certificate...)
 		return err
 	}
-	err := eachAt(obj.Object, func(listener map[string]any) error {
+	err = eachAt(obj.Object, func(listener map[string]any) error {
 		if err := eachAt(listener, add, "tls", "certificateRefs"); err != nil {
 			return err
 		}

@@ -38,9 +38,13 @@ var (
 // A backend is a Service unless it says otherwise. One in another namespace needs a ReferenceGrant there, which
 // belongs to that namespace's owner and does not travel with the route.
 func routeDependencies(obj *unstructured.Unstructured) ([]interpreter.DependentObjectReference, error) {
+	namespace, err := namespaceOf(obj)
+	if err != nil {
+		return nil, err
+	}
 	var list []interpreter.DependentObjectReference
 	add := func(ref map[string]any) error {
-		backend, err := objectReference(ref, service.gvk, obj.GetNamespace())
+		backend, err := objectReference(ref, service.gvk, namespace)
 		list = append(list, backend...)
 		return err
 	}
@@ -56,7 +60,7 @@ func routeDependencies(obj *unstructured.Unstructured) ([]interpreter.DependentO
 			return nil
 		}, "filters")
 	}
-	err := eachAt(obj.Object, func(rule map[string]any) error {
+	err = eachAt(obj.Object, func(rule map[string]any) error {
 		if err := mirrors(rule); err != nil {
 			return err
 		}

@@ -83,11 +83,15 @@ func autoscalerHealth(obj *unstructured.Unstructured) (interpreter.Health, error
 // autoscalerDependencies is the workload to be scaled. Without an apiVersion the core group is meant, as the
 // autoscaler itself reads it.
 func autoscalerDependencies(obj *unstructured.Unstructured) ([]interpreter.DependentObjectReference, error) {
+	namespace, err := namespaceOf(obj)
+	if err != nil {
+		return nil, err
+	}
 	target, err := mapAt(obj.Object, "spec", "scaleTargetRef")
 	if target == nil || err != nil {
 		return nil, err
 	}
-	ref := interpreter.DependentObjectReference{Namespace: obj.GetNamespace()}
+	ref := interpreter.DependentObjectReference{Namespace: namespace}
 	if ref.APIVersion, err = textAt(target, "apiVersion"); err != nil {
 		return nil, within("spec.scaleTargetRef", err)
 	}

@@ -29,11 +29,15 @@ func ingressHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 // ingressCertificates are the secrets with certificates. An entry may do without: the controller then
 // picks a certificate by host name.
 func ingressCertificates(obj *unstructured.Unstructured) ([]interpreter.DependentObjectReference, error) {
+	namespace, err := namespaceOf(obj)
+	if err != nil {
+		return nil, err
+	}
 	var list []interpreter.DependentObjectReference
-	err := eachAt(obj.Object, func(entry map[string]any) error {
+	err = eachAt(obj.Object, func(entry map[string]any) error {
 		name, err := textAt(entry, "secretName")
 		if name != "" {
-			list = append(list, reference(secret.gvk, obj.GetNamespace(), name))
+			list = append(list, reference(secret.gvk, namespace, name))
 		}
 		return err
 	}, "spec", "tls")
@@ -43,6 +47,10 @@ func ingressCertificates(obj *unstructured.Unstructured) ([]interpreter.Dependen
 // ingressDependencies are certificates and backend services. A backend that is another resource is named by
 // group and kind without a version, which is not enough to find it.
 func ingressDependencies(obj *unstructured.Unstructured) ([]interpreter.DependentObjectReference, error) {
+	namespace, err := namespaceOf(obj)
+	if err != nil {
+		return nil, err
+	}
 	list, err := ingressCertificates(obj)
 	if err != nil {
 		return nil, err
@@ -50,7 +58,7 @@ func ingressDependencies(obj *unstructured.Unstructured) ([]interpreter.Dependen
 	backend := func(in map[string]any, path ...string) error {
 		name, err := textAt(in, path...)
 		if name != "" {
-			list = append(list, reference(service.gvk, obj.GetNamespace(), name))
+			list = append(list, reference(service.gvk, namespace, name))
 		}
 		return err
 	}

@@ -32,7 +32,11 @@ var clusterRoleBinding = kind{
 // every namespace has its own default account. Accounts are in the binding's namespace unless they say otherwise,
 // and those of a cluster-wide binding must say.
 func bindingDependencies(obj *unstructured.Unstructured) ([]interpreter.DependentObjectReference, error) {
-	role, err := roleOf(obj)
+	namespace, err := namespaceOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	role, err := roleOf(obj, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +52,7 @@ func bindingDependencies(obj *unstructured.Unstructured) ([]interpreter.Dependen
 		}
 		in, err := textAt(subject, "namespace")
 		if in == "" {
-			in = obj.GetNamespace()
+			in = namespace
 		}
 		if err == nil && in == "" {
 			err = fault([]string{"namespace"}, "is required of a service account")
@@ -65,7 +69,7 @@ var userFacing = []string{"cluster-admin", "admin", "edit", "view"}
 // roleOf leaves out the roles that every API server makes its own of: the user-facing cluster roles, and the roles
 // whose names start with "system:". See
 // https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings.
-func roleOf(obj *unstructured.Unstructured) ([]interpreter.DependentObjectReference, error) {
+func roleOf(obj *unstructured.Unstructured, namespace string) ([]interpreter.DependentObjectReference, error) {
 	kind, err := textAt(obj.Object, "roleRef", "kind")
 	if err != nil {
 		return nil, err
@@ -80,7 +84,7 @@ func roleOf(obj *unstructured.Unstructured) ([]interpreter.DependentObjectRefere
 	role := schema.GroupVersionKind{Group: rbacv1.GroupName, Version: rbacv1.SchemeGroupVersion.Version, Kind: kind}
 	in := ""
 	if kind == "Role" {
-		in = obj.GetNamespace()
+		in = namespace
 	}
 	return []interpreter.DependentObjectReference{reference(role, in, name)}, nil
 }

@@ -108,12 +108,20 @@ func isTokenOf(account, secret string) bool { return strings.HasPrefix(secret, a
 // serviceAccountDependencies are the account's secrets, without those that pruning takes away: each
 // cluster makes its own.
 func serviceAccountDependencies(obj *unstructured.Unstructured) ([]interpreter.DependentObjectReference, error) {
+	account, err := nameOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := namespaceOf(obj)
+	if err != nil {
+		return nil, err
+	}
 	var list []interpreter.DependentObjectReference
 	for _, field := range accountSecrets {
 		err := eachAt(obj.Object, func(entry map[string]any) error {
 			name, err := textAt(entry, "name")
-			if name != "" && !isTokenOf(obj.GetName(), name) {
-				list = append(list, reference(secret.gvk, obj.GetNamespace(), name))
+			if name != "" && !isTokenOf(account, name) {
+				list = append(list, reference(secret.gvk, namespace, name))
 			}
 			return err
 		}, field)

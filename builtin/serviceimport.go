@@ -24,15 +24,22 @@ var serviceImport = kind{
 // importDependencies are what makes an imported service usable in a cluster (KEP-1645): the Service derived
 // from it, and that Service's slices, whose names are not known.
 func importDependencies(obj *unstructured.Unstructured) ([]interpreter.DependentObjectReference, error) {
-	name := obj.GetName()
+	name, err := nameOf(obj)
+	if err != nil {
+		return nil, err
+	}
 	if name == "" {
 		return nil, errors.New("metadata.name is required")
 	}
+	namespace, err := namespaceOf(obj)
+	if err != nil {
+		return nil, err
+	}
 	derived := derivedName(name)
-	slices := reference(discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), obj.GetNamespace(), "")
+	slices := reference(discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), namespace, "")
 	slices.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{discoveryv1.LabelServiceName: derived}}
 	return []interpreter.DependentObjectReference{
-		reference(service.gvk, obj.GetNamespace(), derived),
+		reference(service.gvk, namespace, derived),
 		slices,
 	}, nil
 }

@@ -55,7 +55,11 @@ func statefulSetDependencies(obj *unstructured.Unstructured) ([]interpreter.Depe
 	if name == "" || err != nil {
 		return list, err
 	}
-	return append(list, reference(corev1.SchemeGroupVersion.WithKind("Service"), obj.GetNamespace(), name)), nil
+	namespace, err := namespaceOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	return append(list, reference(corev1.SchemeGroupVersion.WithKind("Service"), namespace, name)), nil
 }
 
 // statefulSetPodDependencies are those of the pods as the controller makes them: a volume named like a claim

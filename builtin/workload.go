@@ -61,8 +61,8 @@ func (w workload) replica(obj *unstructured.Unstructured) (int32, *interpreter.R
 	if r == nil {
 		r = &interpreter.ReplicaRequirements{}
 	}
-	r.Namespace = obj.GetNamespace()
-	return n, r, nil
+	r.Namespace, err = namespaceOf(obj)
+	return n, r, err
 }
 
 // onlyComponent is the name of the component of a workload that has one. Kueue calls the pods of such
@@ -84,7 +84,11 @@ func (w workload) dependencies(obj *unstructured.Unstructured) ([]interpreter.De
 	if err != nil {
 		return nil, err
 	}
-	list, err := podtemplate.Dependencies(template, obj.GetNamespace())
+	namespace, err := namespaceOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	list, err := podtemplate.Dependencies(template, namespace)
 	if err != nil {
 		return nil, w.inTemplate(err)
 	}
