@@ -200,7 +200,17 @@ func observed(obj map[string]any) (bool, error) {
 	return seen == generation, err
 }
 
-// notObserved is the health of an object whose status tells of an older spec.
+// begun says whether the controller has written a status for the present spec. An API server gives every stored
+// object a generation, so that observed says the same of those; objects that come from elsewhere may have neither
+// generation nor status, and nothing is known about them.
+func begun(obj map[string]any) (bool, error) {
+	if status, err := mapAt(obj, "status"); len(status) == 0 || err != nil {
+		return false, err
+	}
+	return observed(obj)
+}
+
+// notObserved is the health of an object whose status tells of an older spec, or that has none.
 var notObserved = interpreter.Health{
 	Status: interpreter.Progressing, Reason: "NotObserved", Message: "the status is not of the present generation",
 }

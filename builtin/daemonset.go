@@ -33,7 +33,7 @@ var daemonSetCounters = counters{
 // daemonSetHealth takes what is wanted from the status: only the controller knows the nodes. No nodes at all,
 // once the controller has said so, are healthy.
 func daemonSetHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
-	if seen, err := observed(obj.Object); err != nil || !seen {
+	if seen, err := begun(obj.Object); err != nil || !seen {
 		return notObserved, err
 	}
 	var r rollout

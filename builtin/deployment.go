@@ -56,7 +56,12 @@ func retainReplicas(desired, observed *unstructured.Unstructured) error {
 }
 
 // deploymentHealth follows the counters. The conditions count only where those are not good: a rollout that
-// has arrived is fine however long it took.
+// has arrived is fine however long it took. One to which no replicas are wanted needs no status to be fine, which
+// is what Karmada answers.
+//
+// A rollout that is held by spec.paused is not done: part of what runs is not what the object says. It is
+// Progressing rather than Suspended, which counts as healthy. See
+// https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#pausing-and-resuming-a-deployment.
 func deploymentHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 	if seen, err := observed(obj.Object); err != nil || !seen {
 		return notObserved, err
@@ -68,6 +73,13 @@ func deploymentHealth(obj *unstructured.Unstructured) (interpreter.Health, error
 	health, err := failedBy(r.health(), obj.Object, string(appsv1.DeploymentReplicaFailure), string(corev1.ConditionTrue))
 	if err != nil || health.Status == interpreter.Degraded {
 		return health, err
+	}
+	paused, err := boolAt(obj.Object, "spec", "paused")
+	if err != nil {
+		return interpreter.Health{}, err
+	}
+	if paused && !health.IsHealthy() {
+		return verdict(health.Status, "Paused", "%s, and the rollout is halted while spec.paused is true", health.Message), nil
 	}
 	return failedBy(health, obj.Object, string(appsv1.DeploymentProgressing), string(corev1.ConditionFalse))
 }

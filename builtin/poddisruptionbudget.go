@@ -65,6 +65,10 @@ func reflectBudget(obj *unstructured.Unstructured) (any, error) {
 
 // budgetHealth asks whether the pods that must run do. That none may be evicted at the moment is not a fault:
 // it is what the budget is for. A status without any field has not been computed yet.
+//
+// When the controller cannot compute the budget (reason SyncFailed of DisruptionAllowed,
+// https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/pod-disruption-budget-v1) it lets nothing be
+// evicted and leaves the other counters as they were. They decide all the same, and the message says how old they may be.
 func budgetHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 	if status, err := mapAt(obj.Object, "status"); len(status) == 0 || err != nil {
 		return notObserved, err
@@ -77,10 +81,19 @@ func budgetHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
 	if err != nil {
 		return interpreter.Health{}, err
 	}
-	if current < desired {
-		return verdict(interpreter.Degraded, "TooFewPods", "%d of the %d pods that must run are healthy", current, desired), nil
+	allowed, err := conditionAt(obj.Object, policyv1.DisruptionAllowedCondition)
+	if err != nil {
+		return interpreter.Health{}, err
 	}
-	return verdict(interpreter.Healthy, "EnoughPods", "%d pods are healthy, %d must be", current, desired), nil
+	health := verdict(interpreter.Healthy, "EnoughPods", "%d pods are healthy, %d must be", current, desired)
+	if current < desired {
+		health = verdict(interpreter.Degraded, "TooFewPods", "%d of the %d pods that must run are healthy", current, desired)
+	}
+	if allowed.reason == policyv1.SyncFailedReason && !allowed.isTrue() {
+		health.Reason = allowed.reason
+		health.Message += ", when the budget could last be computed: " + allowed.message
+	}
+	return health, nil
 }
 
 // noDependencies is the answer of a kind that stands alone, which "no rule" would not be.

@@ -34,6 +34,14 @@ var podDisruptionBudgetExamples = []example{
 	{name: "a counter of a wrong type", op: interpreter.InterpretHealth, object: "status: {currentHealthy: x}", wantErr: "status.currentHealthy must be a whole number"},
 	{name: "a bound of a wrong type", op: interpreter.InterpretHealth, object: "status: {desiredHealthy: x}", wantErr: "status.desiredHealthy must be a whole number"},
 
+	{name: "enough, as far as known", op: interpreter.InterpretHealth,
+		object: "status: {currentHealthy: 1, desiredHealthy: 1, conditions: [{type: DisruptionAllowed, status: 'False', reason: SyncFailed, message: no scale}]}", want: "Healthy SyncFailed"},
+	{name: "too few, as far as known", op: interpreter.InterpretHealth,
+		object: "status: {desiredHealthy: 1, conditions: [{type: DisruptionAllowed, status: 'False', reason: SyncFailed, message: no scale}]}", want: "Degraded SyncFailed"},
+	{name: "none may be evicted", op: interpreter.InterpretHealth,
+		object: "status: {currentHealthy: 1, desiredHealthy: 1, conditions: [{type: DisruptionAllowed, status: 'False', reason: InsufficientPods, message: ''}]}", want: "Healthy EnoughPods"},
+	{name: "conditions of a wrong type", op: interpreter.InterpretHealth, object: "status: {conditions: {}}", wantErr: "status.conditions must be a list"},
+
 	{name: "none", op: interpreter.InterpretDependency, object: "spec: {selector: {matchLabels: {a: b}}}", want: ""},
 }
 

@@ -34,7 +34,7 @@ var replicaSetCounters = counters{
 // replicaSetHealth knows no updates: a ReplicaSet never replaces a pod because its template changed, so all
 // that is wanted counts as updated.
 func replicaSetHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
-	if seen, err := observed(obj.Object); err != nil || !seen {
+	if seen, err := begun(obj.Object); err != nil || !seen {
 		return notObserved, err
 	}
 	wanted, err := replicasOf(obj.Object)

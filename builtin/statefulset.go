@@ -37,7 +37,7 @@ var statefulSetCounters = counters{
 // statefulSetHealth wants every pod updated. A rollout that is held back by a partition, or waits for somebody
 // to delete pods (OnDelete), is not done: part of what runs is not what the object says.
 func statefulSetHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
-	if seen, err := observed(obj.Object); err != nil || !seen {
+	if seen, err := begun(obj.Object); err != nil || !seen {
 		return notObserved, err
 	}
 	r, err := rolloutOf(obj.Object)
