@@ -712,39 +712,52 @@ function rules.syncedConditions(object, items, fields)
   return status
 end
 
--- readyFor is the health of an object that is Ready for one of some reasons.
-function rules.readyFor(object, ...)
-  local ready = kube.condition(object, "Ready")
-  if ready and ready.status == "True" then
-    for _, reason in ipairs({ ... }) do
-      if ready.reason == reason then
-        if kube.get(object, "spec.suspend") == true then
-          return rules.suspended("Suspended", "reconciliation is suspended")
-        end
-        return rules.healthy(reason, ready.message)
-      end
-    end
+-- unseen is behind for an object of Flux. The controllers write which version they have seen on success or when they
+-- are stuck, but not while they try again; then the version that the condition Ready is about tells.
+local function unseen(object, ready)
+  local about = ready and rules.int(ready, "observedGeneration", 0) or 0
+  local wanted = rules.int(object, "metadata.generation", 0)
+  if about > 0 and about < wanted then
+    return rules.progressing("NotObserved", "the controller has not seen the latest change yet")
   end
-  if rules.isTrue(object, "Reconciling") and not rules.isTrue(object, "Stalled") then
-    local reconciling = kube.condition(object, "Reconciling")
+  if about > 0 and ready.status ~= "True" then return nil end
+  return rules.behind(object)
+end
+
+-- underway is the health of an object of Flux that is being reconciled, nil if it is not. A retry is no news.
+local function underway(object)
+  local reconciling = kube.condition(object, "Reconciling")
+  if reconciling and reconciling.status == "True" and reconciling.reason ~= "ProgressingWithRetry" then
     return rules.progressing(reconciling.reason, reconciling.message)
   end
-  return rules.fromCondition(ready, "Ready")
+end
+
+-- readyFor is the health of an object that is Ready for one of some reasons. While it is suspended nobody looks at its
+-- latest version.
+function rules.readyFor(object, ...)
+  local ready, good = kube.condition(object, "Ready"), false
+  local positive = ready ~= nil and ready.status == "True"
+  for _, reason in ipairs({ ... }) do good = good or positive and ready.reason == reason end
+  if good and kube.get(object, "spec.suspend") == true then
+    return rules.suspended("Suspended", "reconciliation is suspended")
+  end
+  local health = ready and unseen(object, ready)
+  if not health and good then health = rules.healthy(ready.reason, ready.message) end
+  if not health and not rules.isTrue(object, "Stalled") then health = underway(object) end
+  if positive then return health or rules.fromCondition(ready, "Ready") end
+  return health or rules.byCondition(object, "Ready", { "DependencyNotReady", "SourceNotReady", "NoSourceArtifact" })
 end
 
 -- reconciled is the health of an object of Flux by its Ready condition. It is not bad that it is False for a reason
 -- in waiting. Reconciling together with Ready=False is a retry if it says so, and else the first attempt. Nothing is
 -- to be waited for while the object is suspended.
 function rules.reconciled(object, waiting)
-  local stalled, reconciling = kube.condition(object, "Stalled"), kube.condition(object, "Reconciling")
-  local health = rules.behind(object)
+  local stalled = kube.condition(object, "Stalled")
+  local health = unseen(object, kube.condition(object, "Ready"))
   if not health and stalled and stalled.status == "True" then
     health = rules.degraded(stalled.reason, stalled.message)
   end
-  if not health and reconciling and reconciling.status == "True" and reconciling.reason ~= "ProgressingWithRetry" then
-    health = rules.progressing(reconciling.reason, reconciling.message)
-  end
-  health = health or rules.byCondition(object, "Ready", waiting)
+  health = health or underway(object) or rules.byCondition(object, "Ready", waiting)
   if health.status ~= "Degraded" and rules.flag(object, "spec.suspend") then
     return rules.suspended("Suspended", "reconciliation is suspended")
   end
@@ -1057,7 +1070,10 @@ end
 -- has failed or is going.
 function rules.clusterAPIHealth(object)
   local annotation = kube.get(object, 'metadata.annotations["cluster.x-k8s.io/paused"]')
-  if annotation ~= nil or rules.flag(object, "spec.paused") then
+  local paused = rules.clusterAPICondition(object, "Paused")
+  local generation = rules.int(object, "metadata.generation", 0)
+  local current = paused and rules.int(paused, "observedGeneration", generation) >= generation
+  if annotation ~= nil or rules.flag(object, "spec.paused") or current and paused.status == "True" then
     return rules.suspended("Paused", "reconciliation is paused")
   end
   local notObserved = rules.notObserved(object)
@@ -1367,17 +1383,19 @@ function rules.monitoringFold(object, items)
   return object
 end
 
--- monitoringHealth knows a fourth value of a condition: Available is Degraded when only some pods are.
+-- monitoringHealth knows a fourth value of a condition: Available is Degraded while only some pods are, such as in a
+-- rolling update. That no pod is available is an error of what had been: both conditions are set for the first time
+-- when the object has been reconciled, and Available changes later only if it was better in between.
 function rules.monitoringHealth(object)
   if rules.flag(object, "spec.paused") then return rules.suspended("Paused", "reconciliation is paused") end
   local behind = rules.behind(object)
   if behind then return behind end
-  local reconciled = kube.condition(object, "Reconciled")
-  if reconciled and reconciled.status == "False" then return rules.degraded(reconciled.reason, reconciled.message) end
-  local available = kube.condition(object, "Available")
-  if available and available.status == "Degraded" then return rules.degraded(available.reason, available.message) end
-  if available and available.status == "False" then return rules.progressing(available.reason, available.message) end
-  return rules.byCondition(object, "Available")
+  local reconciled, available = kube.condition(object, "Reconciled"), kube.condition(object, "Available")
+  if reconciled and reconciled.status == "False" then return rules.byCondition(object, "Reconciled") end
+  local made = reconciled and reconciled.status == "True"
+  local since, lost = rules.text(reconciled or {}, "lastTransitionTime"), rules.text(available or {}, "lastTransitionTime")
+  if made and since and lost then made = lost > since end
+  return rules.byCondition(object, "Available", not made and { "NoPodReady" } or nil)
 end
 
 -- Crossplane ----------------------------------------------------------------------------------------------
