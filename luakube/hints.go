@@ -152,6 +152,12 @@ func notNumbers(operands []ast.Expr, types []string) []ast.Expr {
 	return out
 }
 
+// A hint that is longer helps nobody.
+const (
+	longestHint = 100
+	mostHints   = 5
+)
+
 // on gives the text of the expressions that pick finds on a line, each once.
 func (h *hints) on(line int, pick func(ast.Expr) []ast.Expr) []string {
 	h.once.Do(func() { h.chunk, _ = parseSource(h.name, h.source) })
@@ -165,7 +171,8 @@ func (h *hints) on(line int, pick func(ast.Expr) []ast.Expr) []string {
 			return nil
 		}
 		for _, p := range pick(e) {
-			if text := exprText(p); text != "" && !slices.Contains(found, text) {
+			text := exprText(p)
+			if text != "" && len(text) <= longestHint && len(found) < mostHints && !slices.Contains(found, text) {
 				found = append(found, text)
 			}
 		}
