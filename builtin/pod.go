@@ -97,7 +97,10 @@ func eachPair(one, other map[string]any, fn func(one, other map[string]any) erro
 }
 
 // retainImmutable keeps all of the spec that an API server does not let anybody change, which is nearly all of
-// it: images, the deadline and further tolerations get through (https://kubernetes.io/docs/concepts/workloads/pods/#pod-update-and-replacement).
+// it: images, the deadline, further tolerations and fewer scheduling gates get through, see
+// https://kubernetes.io/docs/concepts/workloads/pods/#pod-update-and-replacement and
+// https://kubernetes.io/docs/concepts/scheduling-eviction/pod-scheduling-readiness.
+//
 // What the member's admission has defaulted, injected or assigned thus never stands in the way of an update.
 // The price is that a forbidden change in the template has no effect instead of failing in every sync.
 func retainImmutable(desired, observed *unstructured.Unstructured) error {
@@ -129,6 +132,9 @@ func retainImmutable(desired, observed *unstructured.Unstructured) error {
 		return err
 	}
 	if err := shortenDeadline(spec, desired.Object); err != nil {
+		return err
+	}
+	if err := removeGates(spec, desired.Object); err != nil {
 		return err
 	}
 	desired.Object["spec"] = spec["spec"]
@@ -206,6 +212,38 @@ func shortenDeadline(kept, desired map[string]any) error {
 		return err
 	}
 	return set(kept, mine, path...)
+}
+
+// removeGates takes away the scheduling gates that the template does not have: adding one is refused, and while one
+// is there the pod is not scheduled. A gate that the member's admission has put there goes too, since nothing tells it
+// from one that the template has given up.
+func removeGates(kept, desired map[string]any) error {
+	path := []string{"spec", "schedulingGates"}
+	wanted := map[string]bool{}
+	err := eachAt(desired, func(gate map[string]any) error {
+		name, err := textAt(gate, "name")
+		wanted[name] = true
+		return err
+	}, path...)
+	if err != nil {
+		return err
+	}
+	var left []any
+	err = eachAt(kept, func(gate map[string]any) error {
+		name, err := textAt(gate, "name")
+		if wanted[name] {
+			left = append(left, gate)
+		}
+		return err
+	}, path...)
+	if err != nil {
+		return err
+	}
+	remove(kept, path...)
+	if left == nil {
+		return nil
+	}
+	return set(kept, left, path...)
 }
 
 // podPhases is the order in which phases count: the pod as a whole is in the first that some member is in.
