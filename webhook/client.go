@@ -250,6 +250,7 @@ func (l *Layer) Replace(configurations []*v1alpha1.ResourceInterpreterWebhookCon
 	return errors.Join(errs...)
 }
 
+// find gives the hook that was made of an equal webhook, nil if there is none.
 func (s *hookSet) find(configuration string, w *v1alpha1.ResourceInterpreterWebhook, policy failurePolicy) *hook {
 	for _, h := range s.sorted {
 		if h.configuration == configuration && h.policy == policy && equality.Semantic.DeepEqual(h.webhook, w) {
@@ -292,6 +293,7 @@ func (l *Layer) Entries() []interpreter.Entry {
 	return list
 }
 
+// entries are a rule's combinations.
 func entries(r *v1alpha1.RuleWithOperations, name string) []interpreter.Entry {
 	var list []interpreter.Entry
 	for _, op := range r.Operations {
@@ -307,6 +309,7 @@ func entries(r *v1alpha1.RuleWithOperations, name string) []interpreter.Entry {
 	return list
 }
 
+// matches says whether any rule of the hook has the operation, group, version and kind. No rules, no match.
 func (h *hook) matches(kind schema.GroupVersionKind, op interpreter.Operation) bool {
 	for i := range h.webhook.Rules {
 		r := &h.webhook.Rules[i]

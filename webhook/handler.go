@@ -228,6 +228,8 @@ func (k *work) done() {
 	}()
 }
 
+// release gives a buffer back, unless it is so large that keeping it would cost more than making another. What
+// was decoded from it shares nothing with it.
 func (h *Handler) release(b *bytes.Buffer) {
 	if b.Cap() <= keptBuffer {
 		b.Reset()
@@ -271,7 +273,9 @@ func (h *Handler) respond(ctx context.Context, r *http.Request, x *exchange, bod
 	return FailureOf(err)
 }
 
-// interpret asks the interpreter, and goes on without it when time is up.
+// interpret asks the interpreter, and goes on without it when time is up. It runs in a goroutine of its own,
+// because nothing can make an interpreter stop that does not mind its context; its place in flight stays
+// taken until it returns, so such interpreters cannot pile up. A panic becomes an error.
 func (h *Handler) interpret(ctx context.Context, req *interpreter.Request, work *work) (*interpreter.Result, error) {
 	var res *interpreter.Result
 	var err error
@@ -300,7 +304,7 @@ func (h *Handler) interpret(ctx context.Context, req *interpreter.Request, work 
 	}
 }
 
-// write sends an answer.
+// write sends an answer with the UID of the question, or says that it cannot be encoded.
 func (h *Handler) write(w http.ResponseWriter, x *exchange, response *v1alpha1.ResourceInterpreterResponse) {
 	response.UID = x.uid
 	body, err := EncodeResponse(response)
@@ -320,6 +324,7 @@ type refusal struct {
 	Response      *v1alpha1.ResourceInterpreterResponse `json:"response"`
 }
 
+// turnAway refuses a question with an HTTP status.
 func (h *Handler) turnAway(w http.ResponseWriter, x *exchange, status int, reason metav1.StatusReason, message string) {
 	x.status, x.code, x.message = status, int32(status), message
 	response := &v1alpha1.ResourceInterpreterResponse{
@@ -350,7 +355,7 @@ func prefixUID(body io.Reader) types.UID {
 	return findUID(prefix)
 }
 
-// log writes the line of an exchange.
+// log writes the line of an exchange: an error where the fault is not the caller's or the object's.
 func (h *Handler) log(r *http.Request, x *exchange) {
 	level := slog.LevelInfo
 	if x.code >= http.StatusInternalServerError {

@@ -210,11 +210,11 @@ func TestTimeOfAQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serving(t, c.in, webhook.WithMaxInFlight(1))
 			body := with("InterpretHealth", "", 0, "")
-			got := post(t, s.URL+"/?timeout=100ms", body)
-			assert.Equal(t, c.want, got.body)
-			if name == "minds" {
+			if name == "minds" { // On a busy machine its words may come too late.
+				require.Eventually(t, func() bool { return post(t, s.URL+"/?timeout=100ms", body).body == c.want }, far, time.Millisecond)
 				return
 			}
+			assert.Equal(t, c.want, post(t, s.URL+"/?timeout=100ms", body).body)
 			assert.Equal(t, 429, post(t, s.URL+"/?timeout=100ms", body).status)
 			close(left)
 			require.Eventually(t, func() bool { return post(t, s.URL, body).body == answering(`,"healthy":false`) }, far, time.Millisecond)

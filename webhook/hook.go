@@ -58,6 +58,7 @@ type hook struct {
 	gone atomic.Bool
 }
 
+// newHook makes a hook of a webhook that Validate has nothing against.
 func newHook(s settings, configuration string, w *v1alpha1.ResourceInterpreterWebhook, policy failurePolicy) *hook {
 	h := &hook{
 		settings:      s,
@@ -147,6 +148,8 @@ func (h *hook) Interpret(ctx context.Context, req *interpreter.Request) (*interp
 	return res, err
 }
 
+// ask makes one call within the limits of the hook: its time, its places, its breaker. The time includes
+// waiting for a place and asking again.
 func (h *hook) ask(caller context.Context, req *interpreter.Request) (*interpreter.Result, error) {
 	uid := uuid.NewUUID()
 	asked, err := ContextOf(uid, req)
@@ -253,7 +256,7 @@ func (h *hook) post(ctx context.Context, body []byte) ([]byte, error) {
 	response, err := lane.transport.RoundTrip(r)
 	if err != nil {
 		if ctx.Err() == nil {
-			lane.failed()
+			h.lanes.failed(lane)
 		}
 		return nil, h.tlsError(fmt.Errorf("%w: %w", ErrUnreachable, err))
 	}
@@ -278,6 +281,8 @@ func (h *hook) post(ctx context.Context, body []byte) ([]byte, error) {
 	return answer, nil
 }
 
+// readAnswer reads a body to its end, unless that is too far away. The rest of one that is too long is not
+// read, which costs the connection.
 func readAnswer(response *http.Response, limit int64) ([]byte, error) {
 	tooLarge := fmt.Errorf("%w: the body has more than %d bytes", interpreter.ErrInvalidResult, limit)
 	if response.ContentLength > limit {
@@ -298,7 +303,8 @@ func readAnswer(response *http.Response, limit int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// statusFailure is the failure that an HTTP status means.
+// statusFailure is the failure that an HTTP status means, with the message of a Kubernetes Status if the body
+// is one. It is a *busyError where client-go would send the request again.
 func statusFailure(response *http.Response, body []byte) error {
 	message := ""
 	var status metav1.Status

@@ -43,8 +43,6 @@ type lane struct {
 	renewal, pause atomic.Int64
 }
 
-func (l *lane) failed() { l.pause.Store(time.Now().Add(endpointPause).UnixNano()) }
-
 // lanes spread the calls of a hook, in turn, over its endpoints.
 type lanes struct {
 	hook *hook
@@ -60,6 +58,7 @@ type lanes struct {
 	list      []*lane
 }
 
+// newLanes prepares the connections of a hook, and opens none. It fills in what the hook says about TLS.
 func newLanes(h *hook, resolve func(context.Context) ([]string, error)) *lanes {
 	l := &lanes{hook: h, resolve: resolve}
 	bundle := h.webhook.ClientConfig.CABundle
@@ -96,7 +95,8 @@ func authorities(bundle []byte) string {
 	return strings.Join(names, "; ")
 }
 
-// pick gives the lane for the next call.
+// pick gives the lane for the next call: the next in turn that is not passed over, and just the next if all
+// are, since a hook that may be dead is still better asked than not.
 func (l *lanes) pick(ctx context.Context) (*lane, error) {
 	if l.broken != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, l.broken)
@@ -118,6 +118,18 @@ func (l *lanes) pick(ctx context.Context) (*lane, error) {
 		chosen.transport.CloseIdleConnections()
 	}
 	return chosen, nil
+}
+
+// failed passes over all lanes to an address for a while, so that a second try goes somewhere else.
+func (l *lanes) failed(at *lane) {
+	until := time.Now().Add(endpointPause).UnixNano()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, lane := range l.list {
+		if lane.address == at.address {
+			lane.pause.Store(until)
+		}
+	}
 }
 
 // current gives the lanes of the addresses there are now.
@@ -159,6 +171,8 @@ func (l *lanes) current(ctx context.Context) ([]*lane, error) {
 	return l.list, nil
 }
 
+// lane makes a pool of connections. An address that is not the URL's own is dialled without a proxy, which
+// could not know it.
 func (l *lanes) lane(address string) *lane {
 	dialer := &net.Dialer{Timeout: min(dialTimeout, l.hook.timeout/2), KeepAlive: 30 * time.Second}
 	t := &http.Transport{

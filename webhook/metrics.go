@@ -69,6 +69,8 @@ type flight struct {
 	inFlight        prometheus.Gauge
 }
 
+// start begins to count a call. The gauge is looked up once, so that the end is counted where the start was,
+// also if the hook's metrics are forgotten in between.
 func (m *clientMetrics) start(hook string, op interpreter.Operation) flight {
 	f := flight{metrics: m, hook: hook, operation: string(op)}
 	if m != nil {
@@ -91,6 +93,7 @@ func (f flight) end(took time.Duration, err error, gone bool) {
 	f.metrics.calls.WithLabelValues(f.hook, f.operation, outcome(err)).Inc()
 }
 
+// outcome is the label of a call's end. The order matters: a call that is out of time is unreachable too.
 func outcome(err error) string {
 	var gone *callerError
 	switch {
@@ -110,6 +113,7 @@ func outcome(err error) string {
 	return "invalid"
 }
 
+// breaker shows the state of a hook's breaker; gobreaker's numbers are those of the metric.
 func (m *clientMetrics) breaker(hook string, s gobreaker.State) {
 	if m != nil {
 		m.breakers.WithLabelValues(hook).Set(float64(s))
@@ -163,6 +167,7 @@ func (m *serverMetrics) begin() {
 	}
 }
 
+// end counts a question that was answered or turned away.
 func (m *serverMetrics) end(x *exchange) {
 	if m == nil {
 		return

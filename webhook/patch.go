@@ -21,7 +21,8 @@ const (
 	maxPatchCopies = 3 << 20
 )
 
-// makePatch is the RFC 6902 patch that turns one object into the other, nil when they are equal.
+// makePatch is the RFC 6902 patch that turns one object into the other, nil when they are equal. The order of
+// its operations may differ between calls, where they do not depend on each other.
 func makePatch(from, to map[string]any) ([]byte, error) {
 	before, err := json.Marshal(from)
 	if err != nil {
@@ -38,7 +39,8 @@ func makePatch(from, to map[string]any) ([]byte, error) {
 	return json.Marshal(operations)
 }
 
-// applyPatch gives the object that an RFC 6902 patch makes of the JSON of another.
+// applyPatch gives the object that an RFC 6902 patch makes of the JSON of another. The patch comes from
+// another program, so what it may cost is bounded.
 func applyPatch(object, patch []byte) (map[string]any, error) {
 	operations, err := evanphx.DecodePatch(patch)
 	if err == nil && operations == nil {

@@ -266,7 +266,7 @@ func TestCallsOfOneHookAreLimited(t *testing.T) {
 	chain, _ = hookOf(t, func(w http.ResponseWriter, r *http.Request) {
 		close(arrived)
 		hanging(false)(w, r)
-	}, webhook.WithConcurrency(1), webhook.WithTimeout(300*time.Millisecond))
+	}, webhook.WithConcurrency(1))
 	ctx, cancel := context.WithCancel(t.Context())
 	first := make(chan error)
 	go func() {

@@ -168,6 +168,7 @@ func NewServer(h http.Handler, options ...ServerOption) (*Server, error) {
 	return s, nil
 }
 
+// readyz answers a readiness probe; the body of a failure says why.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	switch err := s.isReady(); err {
 	case nil:
@@ -278,6 +279,7 @@ func (s *Server) shutdown(ctx context.Context, server *http.Server, failed <-cha
 	return nil
 }
 
+// profilePages are those that importing net/http/pprof adds to the default mux, which is not used here.
 func profilePages() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

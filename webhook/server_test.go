@@ -222,7 +222,8 @@ func TestStoppingUnderLoad(t *testing.T) {
 		response.Body.Close()
 		return response.StatusCode
 	}
-	require.Eventually(t, func() bool { return status() == http.StatusServiceUnavailable }, far, time.Millisecond)
+	// A slow machine may miss the time between "about to stop" and gone.
+	require.Eventually(t, func() bool { s := status(); return s == http.StatusServiceUnavailable || s == 0 }, far, time.Millisecond)
 	endpoints.set(second)
 	require.NoError(t, <-first.ended)
 	n := l.calls.Load()

@@ -74,6 +74,7 @@ func validateRule(r *v1alpha1.RuleWithOperations, path *field.Path) field.ErrorL
 	return append(errs, validateList(path.Child("kinds"), r.Kinds, false)...)
 }
 
+// validateList insists on at least one item, and on "*" being the only one where it is used.
 func validateList[T ~string](path *field.Path, list []T, emptyAllowed bool) field.ErrorList {
 	if len(list) == 0 {
 		return field.ErrorList{field.Required(path, "")}
@@ -90,6 +91,8 @@ func validateList[T ~string](path *field.Path, list []T, emptyAllowed bool) fiel
 	return errs
 }
 
+// validateClient does not look at the caBundle: Karmada's admission does not either, so objects with a broken
+// one exist, and the call says what is wrong with it.
 func validateClient(c *admissionregistrationv1.WebhookClientConfig, path *field.Path) field.ErrorList {
 	switch {
 	case c.URL == nil && c.Service == nil:
@@ -102,6 +105,7 @@ func validateClient(c *admissionregistrationv1.WebhookClientConfig, path *field.
 	return validateService(c.Service, path.Child("service"))
 }
 
+// validateURL has no opinion on ports and paths.
 func validateURL(text string, path *field.Path) field.ErrorList {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -125,6 +129,7 @@ func validateURL(text string, path *field.Path) field.ErrorList {
 	return errs
 }
 
+// validateService takes a missing port for defaultPort and a missing path for "/". A slash may end a path.
 func validateService(s *admissionregistrationv1.ServiceReference, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if s.Name == "" {
@@ -153,6 +158,7 @@ func validateService(s *admissionregistrationv1.ServiceReference, path *field.Pa
 	return errs
 }
 
+// validateVersions lets a hook understand versions that nobody knows yet, if it understands this one too.
 func validateVersions(versions []string, path *field.Path) field.ErrorList {
 	if len(versions) == 0 {
 		return field.ErrorList{field.Required(path, "must have "+v1alpha1.GroupVersion.Version)}

@@ -18,7 +18,8 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter/v1alpha1"
 )
 
-// input is how one argument of a contract travels.
+// input is how one argument of a contract travels. Putting may share memory with the request, which nobody
+// modifies; taking may share it with the wire's, which nobody has but the taker.
 type input struct {
 	put  func(*v1alpha1.ResourceInterpreterRequest, *interpreter.Request) error
 	take func(*interpreter.Request, *v1alpha1.ResourceInterpreterRequest) error
@@ -74,6 +75,8 @@ var inputs = map[string]input{
 	},
 }
 
+// readObject reads an object's JSON; nothing and null are nil. Whole numbers come out as int64, as everywhere
+// in unstructured objects.
 func readObject(raw []byte) (*unstructured.Unstructured, error) {
 	var content map[string]any
 	if len(raw) > 0 {
@@ -350,7 +353,8 @@ func ResultOf(req *interpreter.Request, w *v1alpha1.ResourceInterpreterResponse)
 	return res, nil
 }
 
-// take reads one output of the contract.
+// take reads one output of the contract, and insists on what the protocol insists on for it. What a response
+// has beyond that is ignored: Karmada does so, and later versions may have more.
 func take(out interpreter.Output, res *interpreter.Result, req *interpreter.Request, w *v1alpha1.ResourceInterpreterResponse) error {
 	switch p := out.In(res).(type) {
 	case *int32:
@@ -394,7 +398,9 @@ func take(out interpreter.Output, res *interpreter.Result, req *interpreter.Requ
 	return nil
 }
 
-// patchedObject applies a response's patch to a copy of the object asked about.
+// patchedObject applies a response's patch to a copy of the object asked about. Without a patch the answer is
+// that nothing changes; half a patch is no answer. Where the contract lets only some fields change, changes of
+// the others are dropped, as the caller would drop them.
 func patchedObject(out interpreter.Output, req *interpreter.Request, w *v1alpha1.ResourceInterpreterResponse) (map[string]any, error) {
 	switch {
 	case len(w.Patch) == 0 && w.PatchType == nil:
