@@ -127,9 +127,10 @@ spec:
     - {group: multicluster.x-k8s.io, kind: ServiceImport, name: remote}
     - {group: example.com, kind: Bucket, name: b}
     - {group: example.com, kind: Service, name: b}
-    filters: [{requestMirror: {backendRef: {group: '', kind: Service, name: copy}}}, {type: RequestRedirect}]
+    filters: [{requestMirror: {backendRef: {group: '', kind: Service, name: copy}}}, {type: RequestRedirect}, {type: ExternalAuth, externalAuth: {protocol: GRPC, backendRef: {name: guard, namespace: auth}}}]
   - {}`, want: `
 multicluster.x-k8s.io/v1alpha1 ServiceImport ns1/remote
+v1 Service auth/guard
 v1 Service ns1/copy
 v1 Service ns1/shadow
 v1 Service ns1/web
@@ -143,6 +144,8 @@ v1 Service ns2/api`},
 	{name: "a mirror of a wrong type", op: interpreter.InterpretDependency, object: "spec: {rules: [{filters: [{requestMirror: x}]}]}", wantErr: "spec.rules[0].filters[0].requestMirror must be an object"},
 	{name: "a mirror's name of a wrong type", op: interpreter.InterpretDependency, object: "spec: {rules: [{filters: [{requestMirror: {backendRef: {name: 1}}}]}]}",
 		wantErr: "spec.rules[0].filters[0].requestMirror.backendRef.name must be text"},
+	{name: "a server's name of a wrong type", op: interpreter.InterpretDependency, object: "spec: {rules: [{backendRefs: [{filters: [{externalAuth: {backendRef: {name: 1}}}]}]}]}",
+		wantErr: "spec.rules[0].backendRefs[0].filters[0].externalAuth.backendRef.name must be text"},
 }
 
 var gatewayExamples = []example{

@@ -12,8 +12,9 @@ import (
 // since 1.0 has served, see https://gateway-api.sigs.k8s.io.
 const gatewayGroup = "gateway.networking.k8s.io"
 
-// route makes a kind of route. What they match differs, their backends look the same: HTTP and gRPC routes
-// can copy traffic with a filter, the others have no filters.
+// route makes a kind of route. What they match differs, their backends look the same. HTTP routes have filters that
+// copy traffic (requestMirror) or ask somebody else for permission (externalAuth, GEP-1494), gRPC routes have the
+// former, the others have no filters.
 func route(name string, also ...string) kind {
 	return kind{
 		gvk:  schema.GroupVersionKind{Group: gatewayGroup, Version: "v1", Kind: name},
@@ -32,7 +33,11 @@ var (
 	udpRoute  = route("UDPRoute", "v1alpha2")
 )
 
-// routeDependencies are the backends that traffic goes to, copies of traffic included. The gateway is not
+// backendFilters are the filters that refer to a backend. Which of them a kind of route can have is checked by its schema.
+var backendFilters = []string{"requestMirror", "externalAuth"}
+
+// routeDependencies are the backends that traffic goes to, copies of traffic and the servers that give permission
+// included. The gateway is not
 // one: a route is attached to it, and both can come first.
 //
 // A backend is a Service unless it says otherwise. One in another namespace needs a ReferenceGrant there, which
@@ -48,27 +53,29 @@ func routeDependencies(obj *unstructured.Unstructured) ([]interpreter.DependentO
 		list = append(list, backend...)
 		return err
 	}
-	mirrors := func(in map[string]any) error {
+	filters := func(in map[string]any) error {
 		return eachAt(in, func(filter map[string]any) error {
-			ref, err := mapAt(filter, "requestMirror", "backendRef")
-			if ref == nil || err != nil {
-				return err
-			}
-			if err := add(ref); err != nil {
-				return within("requestMirror.backendRef", err)
+			for _, name := range backendFilters {
+				ref, err := mapAt(filter, name, "backendRef")
+				if err != nil {
+					return err
+				}
+				if err := add(ref); err != nil {
+					return within(name+".backendRef", err)
+				}
 			}
 			return nil
 		}, "filters")
 	}
 	err = eachAt(obj.Object, func(rule map[string]any) error {
-		if err := mirrors(rule); err != nil {
+		if err := filters(rule); err != nil {
 			return err
 		}
 		return eachAt(rule, func(ref map[string]any) error {
 			if err := add(ref); err != nil {
 				return err
 			}
-			return mirrors(ref)
+			return filters(ref)
 		}, "backendRefs")
 	}, "spec", "rules")
 	return list, err
