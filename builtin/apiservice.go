@@ -17,7 +17,8 @@ var apiService = kind{
 	},
 }
 
-// retainAPIService keeps the CA that the member trusts for the extension's server.
+// retainAPIService keeps the CA that the member trusts for the extension's server, where the template leaves it
+// empty or has a placeholder.
 func retainAPIService(desired, observed *unstructured.Unstructured) error {
 	if insecure, err := boolAt(desired.Object, "spec", "insecureSkipTLSVerify"); insecure || err != nil {
 		return err // the API server refuses to have both
@@ -25,7 +26,7 @@ func retainAPIService(desired, observed *unstructured.Unstructured) error {
 	if backend, err := mapAt(desired.Object, "spec", "service"); backend == nil || err != nil {
 		return err
 	}
-	return keepIfEmpty(textAt, desired, observed, "spec", "caBundle")
+	return keepBundle(desired.Object, observed.Object, "spec", "caBundle")
 }
 
 // apiServiceHealth follows the aggregator's verdict, which it renews by itself when the server comes back.

@@ -1,6 +1,10 @@
 package builtin
 
-import "github.com/kubeinterpret/interpret/interpreter"
+import (
+	"encoding/base64"
+
+	"github.com/kubeinterpret/interpret/interpreter"
+)
 
 var namespaceExamples = []example{
 	{name: "the member's labels", op: interpreter.Retain,
@@ -26,6 +30,9 @@ var namespaceExamples = []example{
 	{name: "conditions of a wrong type", op: interpreter.InterpretHealth, object: "status: {phase: Terminating, conditions: 1}", wantErr: "status.conditions must be a list"},
 }
 
+// pemBundle is a CA bundle in PEM. Nobody but the API server looks into the certificate.
+var pemBundle = base64.StdEncoding.EncodeToString([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"))
+
 var customResourceDefinitionExamples = []example{
 	{name: "the member's CA", op: interpreter.Retain,
 		object:   "spec: {conversion: {webhook: {clientConfig: {service: {name: s}}}}}",
@@ -33,9 +40,13 @@ var customResourceDefinitionExamples = []example{
 		want:     "spec: {conversion: {webhook: {clientConfig: {service: {name: s}, caBundle: Q0E=}}}}"},
 	{name: "no webhook", op: interpreter.Retain, object: "spec: {}", observed: "spec: {conversion: {webhook: {clientConfig: {caBundle: Q0E=}}}}", want: "spec: {}"},
 	{name: "the template's CA", op: interpreter.Retain,
-		object:   "spec: {conversion: {webhook: {clientConfig: {caBundle: bWluZQ==}}}}",
+		object:   "spec: {conversion: {webhook: {clientConfig: {caBundle: " + pemBundle + "}}}}",
 		observed: "spec: {conversion: {webhook: {clientConfig: {caBundle: Q0E=}}}}",
-		want:     "spec: {conversion: {webhook: {clientConfig: {caBundle: bWluZQ==}}}}"},
+		want:     "spec: {conversion: {webhook: {clientConfig: {caBundle: " + pemBundle + "}}}}"},
+	{name: "a placeholder", op: interpreter.Retain,
+		object:   "spec: {conversion: {webhook: {clientConfig: {caBundle: Cg==}}}}",
+		observed: "spec: {conversion: {webhook: {clientConfig: {caBundle: Q0E=}}}}",
+		want:     "spec: {conversion: {webhook: {clientConfig: {caBundle: Q0E=}}}}"},
 	{name: "the member's webhook of a wrong type", op: interpreter.Retain, object: "spec: {conversion: {webhook: {clientConfig: {}}}}", observed: "spec: {conversion: {webhook: {clientConfig: {caBundle: 1}}}}",
 		wantErr: "caBundle must be text, got 1"},
 	{name: "a webhook of a wrong type", op: interpreter.Retain, object: "spec: {conversion: {webhook: x}}", wantErr: "spec.conversion.webhook must be an object"},
@@ -51,6 +62,7 @@ var customResourceDefinitionExamples = []example{
 
 var apiServiceExamples = []example{
 	{name: "the member's CA", op: interpreter.Retain, object: "spec: {service: {name: s}}", observed: "spec: {caBundle: Q0E=}", want: "spec: {service: {name: s}, caBundle: Q0E=" + "}"},
+	{name: "a placeholder", op: interpreter.Retain, object: "spec: {service: {name: s}, caBundle: Cg==}", observed: "spec: {caBundle: Q0E=}", want: "spec: {service: {name: s}, caBundle: Q0E=}"},
 	{name: "no TLS to verify", op: interpreter.Retain, object: "spec: {service: {name: s}, insecureSkipTLSVerify: true}", observed: "spec: {caBundle: Q0E=}", want: "spec: {service: {name: s}, insecureSkipTLSVerify: true}"},
 	{name: "local", op: interpreter.Retain, object: "spec: {}", observed: "spec: {caBundle: Q0E=}", want: "spec: {}"},
 	{name: "a switch of a wrong type", op: interpreter.Retain, object: "spec: {insecureSkipTLSVerify: 1}", wantErr: "spec.insecureSkipTLSVerify must be true or false, got 1"},
@@ -65,12 +77,16 @@ var apiServiceExamples = []example{
 
 var webhookExamples = []example{
 	{name: "the member's CAs, by name", op: interpreter.Retain,
-		object:   "webhooks: [{name: b, clientConfig: {service: {name: s}}}, {name: a, clientConfig: {caBundle: bWluZQ==}}, {name: new}]",
+		object:   "webhooks: [{name: b, clientConfig: {service: {name: s}}}, {name: a, clientConfig: {caBundle: " + pemBundle + "}}, {name: new}]",
 		observed: "webhooks: [{name: a, clientConfig: {caBundle: QQ==}}, {name: b, clientConfig: {caBundle: Qg==}}, {name: old}]",
-		want:     "webhooks: [{name: b, clientConfig: {service: {name: s}, caBundle: Qg==}}, {name: a, clientConfig: {caBundle: bWluZQ==}}, {name: new}]"},
+		want:     "webhooks: [{name: b, clientConfig: {service: {name: s}, caBundle: Qg==}}, {name: a, clientConfig: {caBundle: " + pemBundle + "}}, {name: new}]"},
 	{name: "a webhook without configuration", op: interpreter.Retain,
 		object: "webhooks: [{name: a}]", observed: "webhooks: [{name: a, clientConfig: {caBundle: QQ==}}]",
 		want: "webhooks: [{name: a, clientConfig: {caBundle: QQ==}}]"},
+	{name: "placeholders", op: interpreter.Retain,
+		object:   "webhooks: [{name: a, clientConfig: {caBundle: Cg==}}, {name: b, clientConfig: {caBundle: Zm9v}}, {name: c, clientConfig: {caBundle: '?'}}, {name: d, clientConfig: {caBundle: Cg==}}]",
+		observed: "webhooks: [{name: a, clientConfig: {caBundle: QQ==}}, {name: b, clientConfig: {caBundle: Qg==}}, {name: c, clientConfig: {caBundle: Qg==}}, {name: d}]",
+		want:     "webhooks: [{name: a, clientConfig: {caBundle: QQ==}}, {name: b, clientConfig: {caBundle: Qg==}}, {name: c, clientConfig: {caBundle: '?'}}, {name: d, clientConfig: {caBundle: Cg==}}]"},
 	{name: "a null among the webhooks", op: interpreter.Retain, object: "webhooks: [null]", observed: "webhooks: [{clientConfig: {caBundle: QQ==}}]", want: "webhooks: [null]"},
 	{name: "observed webhooks of a wrong type", op: interpreter.Retain, observed: "webhooks: x", wantErr: "webhooks must be a list"},
 	{name: "an observed name of a wrong type", op: interpreter.Retain, observed: "webhooks: [{name: 1}]", wantErr: "webhooks[0].name must be text"},

@@ -17,13 +17,14 @@ var customResourceDefinition = kind{
 	},
 }
 
-// retainDefinition keeps the CA that the member trusts for its conversion webhook.
+// retainDefinition keeps the CA that the member trusts for its conversion webhook, where the template leaves it
+// empty or has a placeholder.
 func retainDefinition(desired, observed *unstructured.Unstructured) error {
 	webhook := []string{"spec", "conversion", "webhook", "clientConfig"}
 	if config, err := mapAt(desired.Object, webhook...); config == nil || err != nil {
 		return err
 	}
-	return keepIfEmpty(textAt, desired, observed, append(webhook, "caBundle")...)
+	return keepBundle(desired.Object, observed.Object, append(webhook, "caBundle")...)
 }
 
 // definitionHealth is healthy once the API server serves the kind. A name that another definition has taken

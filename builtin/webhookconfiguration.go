@@ -23,17 +23,18 @@ var validatingWebhookConfiguration = kind{
 	},
 }
 
-// retainWebhooks keeps the CA of each webhook, told apart by name, where the template leaves it empty: in
-// each member a certificate manager injects its own. The order of webhooks is the template's, and so is all
+// retainWebhooks keeps the CA of each webhook, told apart by name, where the template leaves it empty or has a
+// placeholder: in each member a certificate manager injects its own. The order of webhooks is the template's, and so is all
 // else: webhooks that only the member has are not added.
 func retainWebhooks(desired, observed *unstructured.Unstructured) error {
-	bundles := map[string]string{}
+	theirs := map[string]map[string]any{}
 	err := eachAt(observed.Object, func(hook map[string]any) error {
 		name, err := textAt(hook, "name")
 		if err != nil {
 			return err
 		}
-		bundles[name], err = textAt(hook, "clientConfig", "caBundle")
+		theirs[name] = hook
+		_, err = textAt(hook, "clientConfig", "caBundle")
 		return err
 	}, "webhooks")
 	if err != nil {
@@ -44,10 +45,6 @@ func retainWebhooks(desired, observed *unstructured.Unstructured) error {
 		if err != nil {
 			return err
 		}
-		bundle, err := textAt(hook, "clientConfig", "caBundle")
-		if err != nil || bundle != "" || bundles[name] == "" {
-			return err
-		}
-		return set(hook, bundles[name], "clientConfig", "caBundle")
+		return keepBundle(hook, theirs[name], "clientConfig", "caBundle")
 	}, "webhooks")
 }
