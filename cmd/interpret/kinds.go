@@ -103,7 +103,7 @@ func isPattern(k schema.GroupVersionKind) bool {
 // kindsOf lists the kinds that any layer names, sorted, and then the patterns.
 func kindsOf(chain *interpreter.Chain) []kindRules {
 	// What a layer lists is where it has rules; who is first to answer at such a place, the chain knows.
-	exact, patterns := map[schema.GroupVersionKind]bool{}, map[schema.GroupVersionKind]map[interpreter.Operation][]source{}
+	exact, patterns := map[schema.GroupVersionKind]bool{}, map[schema.GroupVersionKind]bool{}
 	groupKinds := map[schema.GroupKind]bool{}
 	for _, layer := range chain.Layers() {
 		lister, ok := layer.(interpreter.Lister)
@@ -111,38 +111,36 @@ func kindsOf(chain *interpreter.Chain) []kindRules {
 			continue
 		}
 		for _, e := range lister.Entries() {
-			if !isPattern(e.Kind) {
-				exact[e.Kind] = true
-				groupKinds[e.Kind.GroupKind()] = true
+			if isPattern(e.Kind) {
+				patterns[e.Kind] = true
 				continue
 			}
-			if patterns[e.Kind] == nil {
-				patterns[e.Kind] = map[interpreter.Operation][]source{}
-			}
-			if len(patterns[e.Kind][e.Operation]) == 0 {
-				patterns[e.Kind][e.Operation] = []source{{layer.Name(), e.Rule}}
-			}
+			exact[e.Kind] = true
+			groupKinds[e.Kind.GroupKind()] = true
 		}
 	}
 	var list []kindRules
 	for _, kind := range slices.SortedFunc(maps.Keys(exact), compareKinds) {
-		list = append(list, newKindRules(kind, func(op interpreter.Operation) []source { return answering(chain, kind, op) }))
+		list = append(list, newKindRules(chain, kind))
 	}
 	for _, kind := range slices.SortedFunc(maps.Keys(patterns), compareKinds) {
 		// A rule for every version of a kind has been told with the versions that there are.
 		if kind.Version == "*" && groupKinds[kind.GroupKind()] {
 			continue
 		}
-		list = append(list, newKindRules(kind, func(op interpreter.Operation) []source { return patterns[kind][op] }))
+		list = append(list, newKindRules(chain, kind))
 	}
 	return list
 }
 
 // newKindRules asks for each operation who answers, and leaves out those that nobody does.
-func newKindRules(kind schema.GroupVersionKind, answers func(interpreter.Operation) []source) kindRules {
+//
+// A pattern is asked about as if it were a kind. Parts of patterns are matched as text, so that the rules found are
+// those that hold for everything the pattern stands for: its own, those of broader patterns, and the fallback.
+func newKindRules(chain *interpreter.Chain, kind schema.GroupVersionKind) kindRules {
 	k := kindRules{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}
 	for _, op := range interpreter.Operations() {
-		if found := answers(op); len(found) > 0 {
+		if found := answering(chain, kind, op); len(found) > 0 {
 			k.Operations = append(k.Operations, kindAnswers{op, found})
 		}
 	}
