@@ -58,7 +58,9 @@ func retainService(desired, observed *unstructured.Unstructured) error {
 	return retainAddresses(desired, observed, isBare(spec))
 }
 
-// isBare says of a spec that it has nothing but what retaining may have put there.
+// isBare says of a spec that it has nothing but what retaining may have put there. No API server has stored a
+// Service like that. It keeps Karmada's recorded answer to a template without a spec, which gets the address alone
+// and no lists that follow from it.
 func isBare(spec map[string]any) bool {
 	for name := range spec {
 		if name != "clusterIP" && name != "healthCheckNodePort" {
