@@ -126,6 +126,12 @@ function rules.replicated(object, template, field)
   return rules.int(object, "spec." .. (field or "replicas"), 1), rules.requirements(object, template)
 end
 
+-- jobPods is how many pods the job whose spec is at a path has at a time: no more than are to complete.
+function rules.jobPods(object, path)
+  local pods = rules.int(object, path .. ".parallelism", 1)
+  return math.min(pods, rules.int(object, path .. ".completions", pods))
+end
+
 -- resize is ReviseReplica of a field of the spec. The field, and the spec, are made if they are not there.
 function rules.resize(object, field, replicas)
   rules.int(object, "spec." .. field)
@@ -668,6 +674,12 @@ function rules.partialRollout(wanted, kept, updated, available, paused)
   return rules.healthy("Available", "%d replicas are available", available)
 end
 
+-- claimingDependencies are those of spec.template, but for the claims that volumeClaimTemplates make for each pod.
+function rules.claimingDependencies(object)
+  local claims = rules.list(object, "spec.volumeClaimTemplates")
+  return rules.podDependencies(object, rules.withoutClaims(rules.table(object, "spec.template"), claims))
+end
+
 -- unitedTemplate is the pod template of the workload which the subsets of a UnitedDeployment are made of, or
 -- spec.template itself; and its path.
 function rules.unitedTemplate(object)
@@ -678,6 +690,30 @@ function rules.unitedTemplate(object)
     if rules.table(object, path) then return rules.table(object, path .. ".spec.template"), path .. ".spec.template" end
   end
   return rules.table(object, "spec.template"), "spec.template"
+end
+
+-- unitedDependencies are those of the template, but for the claims that are made for each pod.
+function rules.unitedDependencies(object)
+  local template, path = rules.unitedTemplate(object)
+  local workload = string.match(path, "^(spec%.template%..+)%.template$")
+  local claims = workload and rules.list(object, workload .. ".volumeClaimTemplates") or {}
+  return rules.podDependencies(object, rules.withoutClaims(template, claims), path)
+end
+
+-- cronComponents is GetComponents of an AdvancedCronJob. How many runs overlap is up to the schedule; one is counted.
+function rules.cronComponents(object)
+  local path = "spec.template.jobTemplate.spec"
+  if rules.table(object, path) == nil then path = "spec.template.broadcastJobTemplate.spec" end
+  if rules.table(object, path) == nil then return nil end
+  return rules.onlyComponent(rules.jobPods(object, path), rules.table(object, path .. ".template"), path .. ".template")
+end
+
+-- cronHealth is that of an AdvancedCronJob. Whether a run succeeds is told by its job.
+function rules.cronHealth(object)
+  if rules.flag(object, "spec.paused") then
+    return rules.suspended("Paused", "no runs are started while spec.paused is true")
+  end
+  return rules.healthy("Scheduled", "runs are started as scheduled")
 end
 
 -- jobVerdict is the type of the condition that says how a job ended, nil while it runs.
@@ -1202,6 +1238,28 @@ function rules.elasticTemplate(object, path, name, memory)
   for field, v in pairs(rules.table(object, path .. ".spec") or {}) do spec[field] = v end
   spec.containers = containers
   return { spec = spec }
+end
+
+-- CloudNativePG -------------------------------------------------------------------------------------------
+
+-- postgresTemplate is the template of the pods that the operator makes, as far as the spec tells what it is.
+function rules.postgresTemplate(object)
+  local affinity = rules.table(object, "spec.affinity") or {}
+  return { spec = {
+    containers = { { name = "postgres", resources = rules.table(object, "spec.resources") } },
+    nodeSelector = affinity.nodeSelector, tolerations = affinity.tolerations,
+    affinity = { nodeAffinity = affinity.nodeAffinity },
+    priorityClassName = kube.get(object, "spec.priorityClassName"),
+  } }
+end
+
+-- Argo ----------------------------------------------------------------------------------------------------
+
+-- workflowTemplate is what the pods of a workflow have in common: where they may run. They are made from its templates
+-- one after the other.
+function rules.workflowTemplate(object)
+  local spec = rules.table(object, "spec") or {}
+  return { spec = { affinity = spec.affinity, nodeSelector = spec.nodeSelector, tolerations = spec.tolerations } }
 end
 
 -- KubeVirt ------------------------------------------------------------------------------------------------
