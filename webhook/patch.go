@@ -1,9 +1,13 @@
 package webhook
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	evanphx "github.com/evanphx/json-patch/v5"
 	"gomodules.xyz/jsonpatch/v2"
@@ -33,10 +37,49 @@ func makePatch(from, to map[string]any) ([]byte, error) {
 		return nil, err
 	}
 	operations, err := jsonpatch.CreatePatch(before, after)
+	if slices.ContainsFunc(operations, throughEmptyName) {
+		operations, err = wholeFields(from, to)
+	}
 	if err != nil || len(operations) == 0 {
 		return nil, err
 	}
 	return json.Marshal(operations)
+}
+
+// throughEmptyName says whether an operation's path has an empty name in it. RFC 6901 allows that, and the
+// library that clients apply patches with, here and in Karmada, takes it for something else.
+func throughEmptyName(o jsonpatch.Operation) bool {
+	return strings.Contains(o.Path, "//") || strings.HasSuffix(o.Path, "/")
+}
+
+// wholeFields is a patch that puts the top-level fields that differ in place as a whole.
+func wholeFields(from, to map[string]any) ([]jsonpatch.Operation, error) {
+	var operations []jsonpatch.Operation
+	names := slices.Concat(slices.Collect(maps.Keys(from)), slices.Collect(maps.Keys(to)))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		before, had := from[name]
+		after, has := to[name]
+		was, err := json.Marshal(before)
+		if err != nil {
+			return nil, err
+		}
+		is, err := json.Marshal(after)
+		if err != nil {
+			return nil, err
+		}
+		path := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		switch {
+		case had == has && bytes.Equal(was, is):
+		case name == "":
+			return nil, errors.New("a patch cannot change a field without a name")
+		case has:
+			operations = append(operations, jsonpatch.NewOperation("add", path, after))
+		default:
+			operations = append(operations, jsonpatch.NewOperation("remove", path, nil))
+		}
+	}
+	return operations, nil
 }
 
 // applyPatch gives the object that an RFC 6902 patch makes of the JSON of another. The patch comes from

@@ -307,6 +307,25 @@ func TestNoPatchGivesACopy(t *testing.T) {
 	assert.Equal(t, workload(), req.Object)
 }
 
+func TestNamesThatPatchesCannotHave(t *testing.T) {
+	from, to := workload(), workload()
+	from.Object["spec"] = map[string]any{"": []any{int64(1)}}
+	to.Object["spec"] = map[string]any{"": []any{}}
+	from.Object["a~/b"], to.Object["status"] = int64(1), map[string]any{}
+	req := &interpreter.Request{Operation: interpreter.Prune, Object: from}
+	response, err := webhook.ResponseOf(req, &interpreter.Result{Object: to})
+	require.NoError(t, err)
+	assert.Equal(t, `[{"op":"remove","path":"/a~0~1b"},{"op":"add","path":"/spec","value":{"":[]}},{"op":"add","path":"/status","value":{}}]`, string(response.Patch))
+	res, err := webhook.ResultOf(req, response)
+	require.NoError(t, err)
+	assert.Equal(t, to, res.Object)
+
+	to.Object[""] = true
+	_, err = webhook.ResponseOf(req, &interpreter.Result{Object: to})
+	require.ErrorContains(t, err, "a patch cannot change a field without a name")
+	assert.EqualValues(t, 500, webhook.Code(err))
+}
+
 func TestErrorsTravelAsCodes(t *testing.T) {
 	for _, c := range []struct {
 		err     error
