@@ -117,12 +117,13 @@ func (l *Layer) check(c *Customization) []Problem {
 		if folded != nil {
 			report(contract.Rule, *folded, "the script is a folded block (>), which joins its lines, so the comment that begins here swallows the code after it; write | instead of >")
 		}
-		if _, err := l.engine.Compile(c.Name+"/"+contract.Rule, lua.LuaScript, contract.Function); err != nil {
+		script, err := l.engine.Compile(c.Name+"/"+contract.Rule, lua.LuaScript, contract.Function)
+		if err != nil {
 			line, column := 0, 0
 			message := err.Error()
-			var script *luakube.ScriptError
-			if errors.As(err, &script) {
-				line, column, message = script.Line, script.Column, script.Message
+			var broken *luakube.ScriptError
+			if errors.As(err, &broken) {
+				line, column, message = broken.Line, broken.Column, broken.Message
 			}
 			if folded != nil {
 				problems[len(problems)-1].Fatal = true
@@ -131,11 +132,17 @@ func (l *Layer) check(c *Customization) []Problem {
 				p.Line, p.Column, p.Fatal = line, column, true
 			}
 		}
-		var parameters []string
-		for _, in := range contract.In {
-			parameters = append(parameters, in.Name)
+		findings := l.engine.Analyze(lua.LuaScript)
+		if script != nil {
+			var parameters []string
+			for _, in := range contract.In {
+				parameters = append(parameters, in.Name)
+			}
+			if f := script.CheckParameters(parameters); f != nil {
+				findings = append([]luakube.Finding{*f}, findings...)
+			}
 		}
-		for _, f := range l.engine.Analyze(lua.LuaScript, contract.Function, parameters) {
+		for _, f := range findings {
 			p := report(contract.Rule, c.ScriptPlace(contract.Rule, f.Line, f.Column), "%s", f.Message)
 			p.Line, p.Column = f.Line, f.Column
 		}
@@ -167,9 +174,24 @@ func (c *Customization) unknownFields() []unknownField {
 	found := c.unknown(nil, "apiVersion", "kind", "metadata", "spec", "status")
 	found = append(found, c.unknown([]string{"spec"}, "target", "customizations")...)
 	found = append(found, c.unknown([]string{"spec", "target"}, "apiVersion", "kind", "labelSelector")...)
+	found = append(found, c.unknownInSelector()...)
 	found = append(found, c.unknown([]string{"spec", "customizations"}, ruleKeys()...)...)
 	for _, rule := range ruleKeys() {
 		found = append(found, c.unknown([]string{"spec", "customizations", rule}, "luaScript")...)
+	}
+	return found
+}
+
+// unknownInSelector finds them in the label selector, where one would make the rules answer for more objects
+// than was meant.
+func (c *Customization) unknownInSelector() []unknownField {
+	path := []string{"spec", "target", "labelSelector"}
+	found := c.unknown(path, "matchLabels", "matchExpressions")
+	path = append(path, "matchExpressions")
+	if _, list := manifest.Field(c.root, path...); list != nil && list.Kind == yamlv3.SequenceNode {
+		for _, n := range list.Content {
+			found = append(found, c.unknownIn(n, path, "key", "operator", "values")...)
+		}
 	}
 	return found
 }
@@ -179,6 +201,10 @@ func (c *Customization) unknown(path []string, known ...string) []unknownField {
 	if len(path) > 0 {
 		_, n = manifest.Field(c.root, path...)
 	}
+	return c.unknownIn(n, path, known...)
+}
+
+func (c *Customization) unknownIn(n *yamlv3.Node, path []string, known ...string) []unknownField {
 	if n == nil || n.Kind != yamlv3.MappingNode {
 		return nil
 	}
@@ -230,8 +256,8 @@ func (c *Customization) folded(rule string) *Place {
 	return nil
 }
 
-// commentIn is the part of a line of Lua from where a comment begins, empty if none does. Dashes in quotes do
-// not count.
+// commentIn is the part of a line of Lua from where a comment begins, empty if none does. Dashes in quotes or in
+// long brackets do not count.
 func commentIn(line string) string {
 	var quote byte
 	for i := 0; i < len(line); i++ {
@@ -240,11 +266,28 @@ func commentIn(line string) string {
 			i++
 		case quote != 0 && c == quote:
 			quote = 0
-		case quote == 0 && (c == '"' || c == '\''):
+		case quote != 0:
+		case c == '"' || c == '\'':
 			quote = c
-		case quote == 0 && strings.HasPrefix(line[i:], "--") && !strings.HasPrefix(line[i:], "--[["):
+		case c == '[' && longBracket(line[i:]) != "":
+			_, rest, closed := strings.Cut(line[i:], longBracket(line[i:]))
+			if !closed {
+				return ""
+			}
+			i = len(line) - len(rest) - 1
+		case strings.HasPrefix(line[i:], "--") && longBracket(line[i+2:]) == "":
 			return line[i:]
 		}
 	}
 	return ""
+}
+
+// longBracket is what closes the long bracket that a text begins with, empty if it begins with none.
+func longBracket(s string) string {
+	inner, opens := strings.CutPrefix(s, "[")
+	level := len(inner) - len(strings.TrimLeft(inner, "="))
+	if !opens || !strings.HasPrefix(inner[level:], "[") {
+		return ""
+	}
+	return "]" + strings.Repeat("=", level) + "]"
 }

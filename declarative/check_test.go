@@ -62,6 +62,10 @@ func TestCheckFindsMistakesInScriptsWhereTheyStand(t *testing.T) {
 		"unavailable":           {"function InterpretHealth(obj)\n  return getmetatable(obj)\nend", "f.yaml:10:18: probe/healthInterpretation: getmetatable is not available in rules"},
 		"global set elsewhere":  {"function InterpretHealth(obj) return ok() end\nfunction ok() return limit end\nlimit = true", ""},
 		"locals and parameters": {"local a = 1\nfunction InterpretHealth(obj)\n  for i = 1, 2 do local b = i + a end\n  for k, v in pairs(obj) do a = k .. v end\n  repeat local done = true until done\n  local function f(x) return f or x end\n  goto out\n  ::out::\n  return f(arg)\nend", "f.yaml:17:20: probe/healthInterpretation: the global arg is read and never set"},
+		"globals as fields":     {"_G.limit = 1\n_G[\"most\"] = 2\nfunction InterpretHealth(obj) return limit < most end", ""},
+		"looked at, not called": {"function InterpretHealth(obj) return type(setmetatable) ~= nil end", ""},
+		"chosen at load":        {"if true then function InterpretHealth(obj) return true end else function InterpretHealth(o, x) return x end end", ""},
+		"overwritten":           {"function InterpretHealth() end\nfunction InterpretHealth(obj) return true end", ""},
 		"empty":                 {"", "f.yaml:8:7: probe/healthInterpretation: the script is empty, so the operation is left to the layers below; leave the rule out"},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, check(t, health(c.script))) })
@@ -75,6 +79,21 @@ f.yaml:8:5: probe: unknown field "spec.customizations.healthInterpretion", did y
 f.yaml:7:3: probe: there are no rules (have retention, replicaResource, componentResource, replicaRevision, statusReflection, statusAggregation, healthInterpretation, dependencyInterpretation, pruning)`, check(t, text))
 	text = strings.Replace(health("function InterpretHealth(obj) return true end"), "luaScript", "luascript", 1)
 	assert.Contains(t, check(t, text), `f.yaml:8:7: probe: unknown field "spec.customizations.healthInterpretation.luascript", did you mean luaScript?`)
+}
+
+func TestCheckFindsSelectorsThatSelectTooMuch(t *testing.T) {
+	with := func(selector string) string {
+		return check(t, strings.Replace(health("function InterpretHealth(obj) return true end"), "kind: Widget", "kind: Widget, labelSelector: "+selector, 1))
+	}
+	assert.Contains(t, with(`{matchLabel: {x: "1"}}`), `unknown field "spec.target.labelSelector.matchLabel", did you mean matchLabels?`)
+	assert.Contains(t, with(`{matchExpressions: [{key: a, operater: Exists}]}`), `unknown field "spec.target.labelSelector.matchExpressions.operater", did you mean operator?`)
+	assert.Empty(t, with(`{matchLabels: {x: "1"}, matchExpressions: [{key: a, operator: In, values: [b]}]}`))
+}
+
+func TestFieldsInAnotherLetterCaseAreNotTheAPIs(t *testing.T) {
+	list, err := declarative.Parse("f.yaml", []byte(strings.Replace(health("function InterpretHealth(obj) return true end"), "luaScript", "luascript", 1)))
+	require.NoError(t, err)
+	assert.Empty(t, list[0].Spec.Customizations.HealthInterpretation.LuaScript)
 }
 
 func TestCheckFindsTargetsThatMatchNothing(t *testing.T) {
@@ -98,6 +117,7 @@ func TestCheckFindsConflicts(t *testing.T) {
 func TestCheckFindsCommentsThatSwallowCode(t *testing.T) {
 	folded := strings.Replace(health("-- whether it is well\nfunction InterpretHealth(obj) return true end"), "luaScript: |", "luaScript: >", 1)
 	assert.Contains(t, check(t, folded), "f.yaml:9:9: probe/healthInterpretation: the script is a folded block (>), which joins its lines, so the comment that begins here swallows the code after it; write | instead of >")
+	assert.Empty(t, check(t, strings.Replace(health("function InterpretHealth(obj)\n  local s = [[ -- not a comment ]]\n  return #s > 0\nend"), "luaScript: |", "luaScript: >", 1)))
 	harmless := strings.Replace(health("local s = \"--\"\nfunction InterpretHealth(obj) return s == \"\" end -- at the end"), "luaScript: |", "luaScript: >", 1)
 	assert.Empty(t, check(t, harmless))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -92,6 +93,7 @@ func decode(d *manifest.Document, n *yamlv3.Node, value any) (*Customization, er
 		}
 		return nil, d.ErrorAt(n, fmt.Errorf("%w, got %s%s", ErrOtherKind, got, want))
 	}
+	dropOtherCase(object)
 	text, err := json.Marshal(object)
 	if err != nil {
 		return nil, d.ErrorAt(n, err)
@@ -109,6 +111,25 @@ func decode(d *manifest.Document, n *yamlv3.Node, value any) (*Customization, er
 		return nil, d.ErrorAt(n, err)
 	}
 	return &Customization{ResourceInterpreterCustomization: c, doc: d, root: n}, nil
+}
+
+// dropOtherCase removes fields that are written in another letter case than the API's. Go's decoder would take
+// them, an API server does not.
+func dropOtherCase(object map[string]any) {
+	drop := func(v any, known ...string) map[string]any {
+		m, _ := v.(map[string]any)
+		for key := range m {
+			if !slices.Contains(known, key) {
+				delete(m, key)
+			}
+		}
+		return m
+	}
+	spec := drop(object["spec"], "target", "customizations")
+	drop(spec["target"], "apiVersion", "kind", "labelSelector")
+	for _, rule := range drop(spec["customizations"], ruleKeys()...) {
+		drop(rule, "luaScript")
+	}
 }
 
 // jsonName is what a Go type looks like in JSON.

@@ -216,6 +216,9 @@ func answer(contract *interpreter.Contract, script *luakube.Script) interpreter.
 		if _, err := script.Call(ctx, &a.call); err != nil {
 			return nil, err
 		}
+		if err := contract.Check(req, a.res); err != nil {
+			return nil, script.Blame(err)
+		}
 		return a.res, nil
 	})
 }

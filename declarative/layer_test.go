@@ -343,6 +343,15 @@ func TestAnAnswerMustBeTheSameObject(t *testing.T) {
 	}
 }
 
+func TestABadAnswerIsBlamedOnTheFunctionsLine(t *testing.T) {
+	_, _, err := interpreter.Replicas(t.Context(), chainOf(t, custom("a", "replicaResource", "local x = 1\nfunction GetReplicas(o) return -3 end")), widget())
+	var script *luakube.ScriptError
+	require.ErrorAs(t, err, &script)
+	assert.Equal(t, 2, script.Line)
+	require.ErrorIs(t, err, interpreter.ErrInvalidResult)
+	assert.ErrorContains(t, err, "replicas must not be negative, got -3")
+}
+
 // TestRulesAreReplacedUnderReaders is for the race detector, and checks that no reader ever sees a mixture.
 func TestRulesAreReplacedUnderReaders(t *testing.T) {
 	all := func(n int) []*declarative.Customization {

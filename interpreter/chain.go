@@ -173,10 +173,8 @@ func (c *Chain) run(ctx context.Context, contract *Contract, req *Request, rule 
 	if res == nil {
 		return nil, newError(req, source, fmt.Errorf("%w: no answer and no error", ErrInvalidResult))
 	}
-	if contract.checkResult != nil {
-		if err := contract.checkResult(req, res); err != nil {
-			return nil, newError(req, source, fmt.Errorf("%w: %w", ErrInvalidResult, err))
-		}
+	if err := contract.Check(req, res); err != nil {
+		return nil, newError(req, source, err)
 	}
 	res.Source = source
 	return res, nil

@@ -77,6 +77,18 @@ type Output struct {
 	Of func(*Result) any
 }
 
+// Check insists that an answer keeps what the contract promises, and puts dependencies in order. A Chain does so
+// with every answer; a layer that can say where a bad one comes from does so before. The error is ErrInvalidResult.
+func (c *Contract) Check(req *Request, res *Result) error {
+	if c.checkResult == nil {
+		return nil
+	}
+	if err := c.checkResult(req, res); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalidResult, err)
+	}
+	return nil
+}
+
 // String is the function's signature, as documentation shows it.
 func (c *Contract) String() string {
 	var in, out []string

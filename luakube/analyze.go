@@ -17,15 +17,14 @@ type Finding struct {
 	Message      string
 }
 
-// Analyze looks for likely mistakes in a script that is to define a function of so many parameters: another
-// number of parameters, globals that are read and never set, functions that rules do not have. A script that
-// does not parse has no findings; compiling it says why.
-func (e *Engine) Analyze(source, function string, parameters []string) []Finding {
+// Analyze looks for likely mistakes in a script: globals that are read and never set, and calls of functions
+// that rules do not have. A script that does not parse has no findings; compiling it says why.
+func (e *Engine) Analyze(source string) []Finding {
 	chunk, err := parseSource("script", source)
 	if err != nil {
 		return nil
 	}
-	a := &analyzer{source: strings.Split(source, "\n"), set: map[string]bool{}}
+	a := &analyzer{source: strings.Split(source, "\n"), set: map[string]bool{}, called: map[*ast.IdentExpr]bool{}}
 	a.collect(chunk)
 	w := &scopeWalker{read: func(n *ast.IdentExpr, s *scope) {
 		if s.home(n.Value) < 0 {
@@ -33,14 +32,28 @@ func (e *Engine) Analyze(source, function string, parameters []string) []Finding
 		}
 	}}
 	w.block(chunk, nil)
-	a.parameters(chunk, function, parameters)
 	slices.SortStableFunc(a.findings, func(x, y Finding) int { return x.Line - y.Line })
 	return a.findings
+}
+
+// CheckParameters compares the function's parameters with those it will be called with. It is nil if they are as
+// many, or the function takes any number.
+func (s *Script) CheckParameters(want []string) *Finding {
+	if s.line == 0 || s.variadic || s.parameters == len(want) {
+		return nil
+	}
+	f := &Finding{Line: s.line, Message: fmt.Sprintf("%s is called with %d argument%s (%s), but takes %d",
+		s.function, len(want), plural(len(want)), strings.Join(want, ", "), s.parameters)}
+	if lines := strings.Split(s.lines.source, "\n"); s.line <= len(lines) {
+		f.Column = wordColumn(lines[s.line-1], s.function)
+	}
+	return f
 }
 
 type analyzer struct {
 	source   []string
 	set      map[string]bool // globals that are assigned anywhere
+	called   map[*ast.IdentExpr]bool
 	findings []Finding
 	told     map[string]bool
 }
@@ -52,17 +65,31 @@ func (a *analyzer) collect(chunk []ast.Stmt) {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
 			for _, l := range n.Lhs {
-				if i, ok := l.(*ast.IdentExpr); ok {
-					a.set[i.Value] = true
-				}
+				a.assigned(l)
+			}
+		case *ast.FuncCallExpr:
+			if i, ok := n.Func.(*ast.IdentExpr); ok {
+				a.called[i] = true
 			}
 		case *ast.FuncDefStmt:
-			if i, ok := n.Name.Func.(*ast.IdentExpr); ok {
-				a.set[i.Value] = true
-			}
+			a.assigned(n.Name.Func)
 		}
 		return nil
 	})
+}
+
+// assigned notes a global that is set by its name or as a field of _G.
+func (a *analyzer) assigned(e ast.Expr) {
+	switch e := e.(type) {
+	case *ast.IdentExpr:
+		a.set[e.Value] = true
+	case *ast.AttrGetExpr:
+		table, _ := e.Object.(*ast.IdentExpr)
+		key, _ := e.Key.(*ast.StringExpr)
+		if table != nil && table.Value == "_G" && key != nil {
+			a.set[key.Value] = true
+		}
+	}
 }
 
 // global judges the reading of a global. Each name is told once.
@@ -74,6 +101,9 @@ func (a *analyzer) global(n *ast.IdentExpr) {
 	message := ""
 	switch {
 	case slices.Contains(blocked, name):
+		if !a.called[n] {
+			return
+		}
 		message = name + " is not available in rules"
 	case !slices.Contains(Globals(), name):
 		message = fmt.Sprintf("the global %s is read and never set", name)
@@ -117,31 +147,6 @@ func wordColumn(text, word string) int {
 		}
 		from = i + 1
 	}
-}
-
-// parameters compares the function's parameters with what it is called with.
-func (a *analyzer) parameters(chunk []ast.Stmt, function string, want []string) {
-	_ = walk(chunk, func(n any) error {
-		var f *ast.FunctionExpr
-		switch n := n.(type) {
-		case *ast.FuncDefStmt:
-			if i, ok := n.Name.Func.(*ast.IdentExpr); ok && i.Value == function {
-				f = n.Func
-			}
-		case *ast.AssignStmt:
-			for i, l := range n.Lhs {
-				if ident, ok := l.(*ast.IdentExpr); ok && ident.Value == function && i < len(n.Rhs) {
-					f, _ = n.Rhs[i].(*ast.FunctionExpr)
-				}
-			}
-		}
-		if f == nil || f.ParList.HasVargs || len(f.ParList.Names) == len(want) {
-			return nil
-		}
-		a.find(f.Line(), function, fmt.Sprintf("%s is called with %d argument%s (%s), but takes %d",
-			function, len(want), plural(len(want)), strings.Join(want, ", "), len(f.ParList.Names)))
-		return nil
-	})
 }
 
 func plural(n int) string {

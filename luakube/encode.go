@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -82,6 +83,9 @@ func (e *encoder) value(v lua.LValue, original any, want reflect.Type) (any, err
 	case lua.LBool:
 		return bool(v), nil
 	case lua.LString:
+		if !utf8.ValidString(string(v)) {
+			return nil, fmt.Errorf("is the text %q, which is not UTF-8", shorten(string(v)))
+		}
 		return string(v), nil
 	case lua.LNumber:
 		return encodeNumber(float64(v), original)
@@ -233,6 +237,9 @@ func (e *encoder) object(t *lua.LTable, v *view, key lua.LValue, want reflect.Ty
 		name, ok := key.(lua.LString)
 		if !ok {
 			return nil, fmt.Errorf("has the key %s, a %s; keys are text, or 1 to n in a list", e.show(key), e.typeName(key))
+		}
+		if !utf8.ValidString(string(name)) {
+			return nil, fmt.Errorf("has the key %s, which is not UTF-8", e.show(key))
 		}
 		var original any
 		if v != nil {

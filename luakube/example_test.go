@@ -115,7 +115,7 @@ func ExampleEngine_Analyze() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, f := range engine.Analyze("function InterpretHealth(obj)\n  return ojb.status.ready\nend", "InterpretHealth", []string{"obj"}) {
+	for _, f := range engine.Analyze("function InterpretHealth(obj)\n  return ojb.status.ready\nend") {
 		fmt.Printf("%d:%d: %s\n", f.Line, f.Column, f.Message)
 	}
 	// Output: 2:10: the global ojb is read and never set

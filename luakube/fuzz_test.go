@@ -86,7 +86,7 @@ func FuzzScript(f *testing.F) {
 	want, _, err := call(f, good, hostileObject())
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, source string) {
-		e.Analyze(source, "F", []string{"o"})
+		e.Analyze(source)
 		s, err := e.Compile("probe/rule", source, "F")
 		if err != nil {
 			requireScriptError(t, err)

@@ -59,6 +59,7 @@ func (m *vm) openBase() {
 	m.base.RawSetString(opConcat, m.function(concat))
 	m.base.RawSetString(opLess, m.function(func(m *vm, l *lua.LState) int { return m.compare(l, false) }))
 	m.base.RawSetString(opLessEq, m.function(func(m *vm, l *lua.LState) int { return m.compare(l, true) }))
+	m.base.RawSetString(opEqual, m.function(equal))
 	m.base.RawSetString(opTable, m.function(madeTable))
 	m.base.RawSetString(opIndex, m.function(tableKey))
 	m.base.RawSetString(opClosure, m.function(func(m *vm, l *lua.LState) int {
@@ -142,6 +143,20 @@ func (m *vm) compare(l *lua.LState, equal bool) int {
 	return 1
 }
 
+// equal is the engine's equality, in which an integer beyond 2^53 equals the number that it rounds to: a script
+// cannot write it down more exactly.
+func equal(m *vm, l *lua.LState) int {
+	a, b := l.Get(1), l.Get(2)
+	if i, exact := exactInt(a); exact && b.Type() == lua.LTNumber {
+		a = lua.LNumber(i)
+	}
+	if i, exact := exactInt(b); exact && a.Type() == lua.LTNumber {
+		b = lua.LNumber(i)
+	}
+	l.Push(lua.LBool(l.Equal(a, b)))
+	return 1
+}
+
 func (m *vm) incomparable(l *lua.LState, a, b lua.LValue) {
 	l.RaiseError("attempt to compare %s with %s", m.typeName(a), m.typeName(b))
 }
@@ -186,6 +201,10 @@ func basePrint(m *vm, l *lua.LState) int {
 		size += len(parts[i])
 	}
 	m.chargeText(size)
+	if m.call == nil {
+		// The top level runs to see what it defines; it will say so again when it is called.
+		return 0
+	}
 	m.engine.log.InfoContext(m.ctx, strings.Join(parts, "\t"), "script", m.script.name)
 	return 0
 }

@@ -24,7 +24,7 @@ var mathFunctions = []goFunction{
 	{name: "deg", call: math1(func(x float64) float64 { return x * 180 / math.Pi })},
 	{name: "exp", call: math1(math.Exp)},
 	{name: "floor", call: whole(math.Floor)},
-	{name: "fmod", call: math2(math.Mod)},
+	{name: "fmod", call: mathFmod},
 	{name: "frexp", call: mathFrexp},
 	{name: "ldexp", call: math2(func(x, e float64) float64 { return math.Ldexp(x, int(max(min(e, 5000), -5000))) })},
 	{name: "log", call: math1(math.Log)},
@@ -79,6 +79,18 @@ func mathAbs(m *vm, l *lua.LState) int {
 	return 1
 }
 
+// mathFmod is the rest of a division that cuts off; between integers it is exact.
+func mathFmod(m *vm, l *lua.LState) int {
+	a, aWhole := wholeInt(l.Get(1))
+	b, bWhole := wholeInt(l.Get(2))
+	if aWhole && bWhole && b != 0 && b != -1 {
+		l.Push(m.integer(a % b))
+		return 1
+	}
+	l.Push(lua.LNumber(math.Mod(m.num(1), m.num(2))))
+	return 1
+}
+
 func mathFrexp(m *vm, l *lua.LState) int {
 	fraction, exponent := math.Frexp(m.num(1))
 	l.Push(lua.LNumber(fraction))
@@ -94,16 +106,21 @@ func mathModf(m *vm, l *lua.LState) int {
 }
 
 func (m *vm) extreme(l *lua.LState, least bool) int {
-	m.num(1)
-	best := l.Get(1)
+	// A text that reads as a number is one.
+	number := func(i int) lua.LValue {
+		if _, exact := exactInt(l.Get(i)); exact {
+			return l.Get(i)
+		}
+		return lua.LNumber(m.num(i))
+	}
+	best := number(1)
 	for i := 2; i <= l.GetTop(); i++ {
-		m.num(i)
-		lower, upper := l.Get(i), best
+		lower, upper := number(i), best
 		if !least {
 			lower, upper = upper, lower
 		}
 		if m.compareExact(l, lower, upper, false) {
-			best = l.Get(i)
+			best = number(i)
 		}
 	}
 	l.Push(best)

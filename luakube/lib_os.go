@@ -40,6 +40,9 @@ func osTime(m *vm, l *lua.LState) int {
 	field := func(name string, other int) int {
 		v, err := m.get(t, lua.LString(name))
 		m.must(err)
+		if s, text := v.(lua.LString); text {
+			v = lua.LVAsNumber(s)
+		}
 		n, ok := wholeInt(v)
 		switch {
 		case v == lua.LNil && other >= 0:

@@ -14,13 +14,14 @@ const (
 	opConcat  = ".."
 	opLess    = "<"
 	opLessEq  = "<="
+	opEqual   = "=="
 	opTable   = "{}"
 	opIndex   = "[]"
 	opClosure = "function"
 )
 
 // reserved are those names: a script can spell them as keys of _G, but not set them.
-var reserved = map[string]bool{opConcat: true, opLess: true, opLessEq: true, opTable: true, opIndex: true, opClosure: true}
+var reserved = map[string]bool{opConcat: true, opLess: true, opLessEq: true, opEqual: true, opTable: true, opIndex: true, opClosure: true}
 
 const (
 	// maxNesting bounds how deep a script's text may nest: far beyond what people write, and shallow enough
@@ -242,26 +243,58 @@ func (r *rewriter) compare(e *ast.RelationalOpExpr) ast.Expr {
 	case "<=":
 		return call(e, opLessEq, e.Lhs, e.Rhs)
 	case ">", ">=":
-		// The operands change sides; unlike a call's arguments they were never evaluated out of order.
+		// The operands change sides, but must not be evaluated in another order.
 		op := opLess
 		if e.Operator == ">=" {
 			op = opLessEq
 		}
-		if simple(e.Lhs) || simple(e.Rhs) {
+		if constant(e.Lhs) || constant(e.Rhs) || !calls(e.Lhs) && !calls(e.Rhs) {
 			return call(e, op, e.Rhs, e.Lhs)
 		}
 		return call(e, op, e.Lhs, e.Rhs, &ast.TrueExpr{})
+	case "==", "~=":
+		// Only integers beyond 2^53 compare otherwise than the engine thinks, and none of them equals a constant
+		// that is no large number.
+		if small(e.Lhs) || small(e.Rhs) {
+			return e
+		}
+		equal := call(e, opEqual, e.Lhs, e.Rhs)
+		if e.Operator == "==" {
+			return equal
+		}
+		not := &ast.UnaryNotOpExpr{Expr: equal}
+		not.SetLine(e.Line())
+		not.SetLastLine(e.LastLine())
+		return not
 	}
 	return e
 }
 
-// simple expressions have no effect, so the order of evaluation cannot be told.
-func simple(e ast.Expr) bool {
-	switch e.(type) {
-	case *ast.NumberExpr, *ast.StringExpr, *ast.IdentExpr, *ast.NilExpr, *ast.TrueExpr, *ast.FalseExpr:
+func constant(e ast.Expr) bool {
+	_, number := e.(*ast.NumberExpr)
+	return number || small(e)
+}
+
+// small constants equal no integer beyond 2^53.
+func small(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.StringExpr, *ast.NilExpr, *ast.TrueExpr, *ast.FalseExpr:
 		return true
+	case *ast.NumberExpr:
+		n, err := strconv.ParseFloat(e.Value, 64)
+		return err == nil && n < maxExact
 	}
 	return false
+}
+
+// calls says whether evaluating an expression may call a function of the script.
+func calls(e ast.Expr) bool {
+	return walkNode(e, func(n any) error {
+		if _, is := n.(*ast.FuncCallExpr); is {
+			return errFound
+		}
+		return nil
+	}) != nil
 }
 
 // concat flattens a chain of concatenations, which nests to the right, into one call.

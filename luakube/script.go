@@ -30,6 +30,9 @@ type Script struct {
 	function string
 	proto    *lua.FunctionProto
 	lines    *hints
+	// What loading found the function to be.
+	line, parameters int
+	variadic         bool
 }
 
 // Compile compiles a script and runs its top level once, to see that it defines the function. The name
@@ -43,8 +46,12 @@ func (e *Engine) Compile(name, source, function string) (*Script, error) {
 	m := e.get()
 	defer e.put(m)
 	m.begin(context.Background(), s, nil)
-	if _, err := s.load(m); err != nil {
+	fn, err := s.load(m)
+	if err != nil {
 		return nil, err
+	}
+	if !fn.IsG {
+		s.line, s.parameters, s.variadic = fn.Proto.LineDefined, int(fn.Proto.NumParameters), fn.Proto.IsVarArg != 0
 	}
 	return s, nil
 }
@@ -156,6 +163,11 @@ func syntaxError(name, source string, err error) error {
 // Name is the name the script was compiled under.
 func (s *Script) Name() string { return s.name }
 
+// Blame makes an error about the function's answer one of the script's, at the line where the function begins.
+func (s *Script) Blame(err error) error {
+	return &ScriptError{Script: s.name, Line: s.line, Message: s.function + ": " + err.Error(), Err: err}
+}
+
 // load runs the script's top level in fresh globals and gives the function.
 func (s *Script) load(m *vm) (*lua.LFunction, error) {
 	chunk := m.state.NewFunctionFromProto(s.proto)
@@ -234,9 +246,7 @@ func (s *Script) badResult(m *vm, i int, r *Ret, err error) error {
 		return e
 	}
 	e.Err = fmt.Errorf("%w: %w", interpreter.ErrInvalidResult, err)
-	if fn, ok := m.env.RawGetString(s.function).(*lua.LFunction); ok && !fn.IsG {
-		e.Line = fn.Proto.LineDefined
-	}
+	e.Line = s.line
 	sep := " "
 	if _, inside := err.(*fieldError); inside {
 		sep = ": "

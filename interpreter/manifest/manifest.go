@@ -13,12 +13,14 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	jsonutil "k8s.io/apimachinery/pkg/util/json"
+	sigsjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -168,6 +170,10 @@ func (d *Document) parse() (*yamlv3.Node, error) {
 	if err == nil && stream.Decode(&more) != io.EOF {
 		err = errors.New("documents must be separated by ---")
 	}
+	if err != nil && d.isJSON() {
+		// JSON that YAML cannot read has no places but its beginning.
+		return &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Line: d.Line, Column: 1}, nil
+	}
 	if err != nil {
 		line := d.Line
 		// The parser counts lines in the document.
@@ -196,39 +202,149 @@ var jsonLine = regexp.MustCompile(`line (\d+): (.*)`)
 
 // Object is the document as JSON values with exact integers. It is nil for an empty document.
 func (d *Document) Object() (map[string]any, error) {
-	root, err := d.Root()
-	if root == nil || err != nil {
-		return nil, err
-	}
-	if root.Kind != yamlv3.MappingNode {
-		return nil, d.ErrorAt(root, errors.New("not an object: it must have keys such as apiVersion and kind"))
-	}
 	data, err := d.JSON()
-	if err != nil {
+	if data == nil || err != nil {
 		return nil, err
+	}
+	if data[0] != '{' {
+		root, _ := d.Root()
+		return nil, d.ErrorAt(root, errors.New("not an object: it must have keys such as apiVersion and kind"))
 	}
 	object := map[string]any{}
 	if err := jsonutil.Unmarshal(data, &object); err != nil {
+		root, _ := d.Root()
 		return nil, d.ErrorAt(root, err)
 	}
 	return object, nil
 }
 
-// JSON is the document, whatever its kind of value, as JSON. It is nil for an empty document.
+// JSON is the document, whatever its kind of value, as JSON. It is nil for an empty document. A document that
+// is JSON already is taken as it is, since not all JSON is YAML; a key that stands twice is an error in both.
 func (d *Document) JSON() ([]byte, error) {
-	root, err := d.Root()
-	if root == nil || err != nil {
-		return nil, err
+	if d.isJSON() {
+		if err := twiceInJSON(d.Text); err != nil {
+			return nil, d.ErrorAt(nil, err)
+		}
+		return []byte(strings.TrimSpace(d.Text)), nil
 	}
+	// The strict conversion knows most mistakes, and is all that a sound document needs.
 	data, err := yaml.YAMLToJSONStrict([]byte(d.Text))
 	if err == nil {
+		if string(data) == "null" {
+			return nil, nil
+		}
 		return data, nil
+	}
+	root, rootErr := d.Root()
+	if root == nil || rootErr != nil {
+		return nil, rootErr
+	}
+	if hasMerge(root) {
+		if data, mergeErr := d.merged(root); mergeErr == nil {
+			return data, nil
+		}
 	}
 	if found := jsonLine.FindStringSubmatch(err.Error()); found != nil {
 		in, _ := strconv.Atoi(found[1])
 		return nil, &Error{File: d.File, Line: d.Line + in - 1, Err: errors.New(found[2])}
 	}
 	return nil, d.ErrorAt(root, err)
+}
+
+// isJSON says whether the document is a JSON object or list.
+func (d *Document) isJSON() bool {
+	text := strings.TrimLeft(d.Text, " \t\r\n")
+	return (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(d.Text))
+}
+
+func twiceInJSON(text string) error {
+	var v any
+	strict, err := sigsjson.UnmarshalStrict([]byte(text), &v)
+	if err != nil {
+		return err
+	}
+	return errors.Join(strict...)
+}
+
+const mergeTag = "!!merge"
+
+func hasMerge(n *yamlv3.Node) bool {
+	return n.Tag == mergeTag || slices.ContainsFunc(n.Content, hasMerge)
+}
+
+// merged is the document with its merge keys carried out: what a mapping says itself wins over what it merges,
+// and what it merges first over what it merges later.
+func (d *Document) merged(root *yamlv3.Node) ([]byte, error) {
+	if err := carryOut(root, 0); err != nil {
+		return nil, err
+	}
+	text, err := yamlv3.Marshal(root)
+	// The tree was changed; whoever asks for it again gets a new one.
+	d.parsed = false
+	if err != nil {
+		return nil, err
+	}
+	return yaml.YAMLToJSONStrict(text)
+}
+
+// maxMergeDepth bounds how deep documents with merge keys nest, since aliases can make them endless.
+const maxMergeDepth = 200
+
+func carryOut(n *yamlv3.Node, depth int) error {
+	if depth > maxMergeDepth {
+		return errors.New("nests too deep")
+	}
+	for _, c := range n.Content {
+		if err := carryOut(c, depth+1); err != nil {
+			return err
+		}
+	}
+	if n.Kind != yamlv3.MappingNode {
+		return nil
+	}
+	var own, sources []*yamlv3.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Tag != mergeTag {
+			own = append(own, n.Content[i], n.Content[i+1])
+			continue
+		}
+		v := resolved(n.Content[i+1])
+		if v.Kind == yamlv3.SequenceNode {
+			for _, c := range v.Content {
+				sources = append(sources, resolved(c))
+			}
+		} else {
+			sources = append(sources, v)
+		}
+	}
+	for _, source := range sources {
+		if err := carryOut(source, depth+1); err != nil {
+			return err
+		}
+		for i := 0; i+1 < len(source.Content); i += 2 {
+			if !hasKey(own, source.Content[i].Value) {
+				own = append(own, source.Content[i], source.Content[i+1])
+			}
+		}
+	}
+	n.Content = own
+	return nil
+}
+
+func hasKey(content []*yamlv3.Node, key string) bool {
+	for i := 0; i+1 < len(content); i += 2 {
+		if content[i].Value == key {
+			return true
+		}
+	}
+	return false
+}
+
+func resolved(n *yamlv3.Node) *yamlv3.Node {
+	if n.Kind == yamlv3.AliasNode {
+		return n.Alias
+	}
+	return n
 }
 
 // ErrorAt places an error at a node; a nil node is the document's beginning.
@@ -268,11 +384,7 @@ func field(n *yamlv3.Node, name string) (key, value *yamlv3.Node) {
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == name {
-			v := n.Content[i+1]
-			if v.Kind == yamlv3.AliasNode {
-				v = v.Alias
-			}
-			return n.Content[i], v
+			return n.Content[i], resolved(n.Content[i+1])
 		}
 	}
 	return nil, nil
