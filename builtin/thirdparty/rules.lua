@@ -230,16 +230,29 @@ function rules.extend(list, more)
   return list
 end
 
--- selected adds the Secrets and ConfigMaps of which anything below v selects a key: {name, key}, in a field called
--- configMap or configMapKeyRef from a ConfigMap, in any other from a Secret.
+-- selectors are the fields of the Prometheus operator's kinds that select a key of a Secret or ConfigMap.
+local selectors = { configMap = "ConfigMap", configMapKeyRef = "ConfigMap" }
+for _, field in ipairs({
+  "secret", "secretKeyRef", "username", "password", "bearerTokenSecret", "credentials", "clientSecret", "keySecret",
+  "accessKey", "secretKey", "additionalScrapeConfigs", "additionalAlertRelabelConfigs", "additionalAlertManagerConfigs",
+  "objectStorageConfig", "tracingConfig", "proxyConnectHeader", "authPassword", "authSecret", "slackApiUrl",
+  "opsGenieApiKey", "apiKey", "apiSecret", "token", "tokenID",
+}) do
+  selectors[field] = "Secret"
+end
+
+-- selected adds the Secrets and ConfigMaps of which anything below v, which is in a field, selects a key: {name, key}.
+-- Labels may have such names too, so only known fields count.
 function rules.selected(list, object, v, field)
   if type(v) ~= "table" then return end
-  if type(v.name) == "string" and type(v.key) == "string" then
-    rules.reference(list, object, (field == "configMap" or field == "configMapKeyRef") and "ConfigMap" or "Secret", v.name)
+  if selectors[field] and type(v.name) == "string" and type(v.key) == "string" then
+    rules.reference(list, object, selectors[field], v.name)
     return
   end
   for key, inner in pairs(v) do
-    rules.selected(list, object, inner, type(key) == "string" and key or field)
+    -- The keys of headers are anybody's as well, but their values are selectors.
+    local below = type(key) == "string" and field ~= "proxyConnectHeader" and key or field
+    rules.selected(list, object, inner, below)
   end
 end
 
@@ -1047,6 +1060,29 @@ function rules.credentials(list, v, namespace, mayChoose, kind)
   end
 end
 
+-- storeFields are what the fields of a secret store refer to, where their names do not tell it.
+local storeFields = {
+  authRef = "Secret", bearerToken = "Secret", clientCert = "Secret", clientKey = "Secret", userRef = "Secret",
+  apiKeyRef = "Secret", roleRef = "Secret", serviceAccount = "ServiceAccount", credConfig = "ConfigMap",
+}
+
+-- storeCredentials is credentials with what the providers of secret stores have besides: below a field auth, what has
+-- a name and a key is one of a Secret.
+function rules.storeCredentials(list, v, namespace, mayChoose)
+  rules.credentials(list, v, namespace, mayChoose)
+  local function below(inner, field, auth)
+    if type(inner) ~= "table" or field == "caProvider" then return end
+    local kind = auth and (storeFields[field] or type(inner.key) == "string" and "Secret" or nil)
+    if kind and type(inner.name) == "string" then
+      rules.credentials(list, inner, namespace, mayChoose, kind)
+      return
+    end
+    for key, more in pairs(inner) do below(more, key, auth or key == "auth" or key == "authRef") end
+  end
+  below(v)
+  return list
+end
+
 -- pathsIn lists the paths of a field in all entries of a list.
 function rules.pathsIn(object, path, field)
   local paths = {}
@@ -1367,7 +1403,9 @@ end
 -- issuerDependencies are the secrets and service accounts of an issuer, which are in a namespace.
 function rules.issuerDependencies(object, namespace)
   local list, spec = kube.array(), rules.table(object, "spec") or {}
-  for _, path in ipairs({ "ca.secretName", "vault.auth.clientCertificate.secretName" }) do
+  for _, path in ipairs({
+    "ca.secretName", "vault.auth.clientCertificate.secretName", "venafi.tpp.credentialsRef.name",
+  }) do
     rules.dependency(list, "v1", "Secret", namespace, rules.text(spec, path))
   end
   for key, v in pairs(spec) do
