@@ -29,11 +29,39 @@ function rules.text(object, path, default)
   return v
 end
 
--- int is the whole number at a path, or the default.
+-- fits fails unless v, the number at a path, is whole and has no more bits than a number of the API.
+local function fits(path, v, bits)
+  if type(v) ~= "number" or v % 1 ~= 0 then wrong(path, "a whole number", v) end
+  if v < -2 ^ (bits - 1) or v >= 2 ^ (bits - 1) then wrong(path, string.format("a whole number of %d bits", bits), v) end
+  return v
+end
+
+-- int is the whole number at a path, or the default. Most numbers of APIs have 32 bits.
 function rules.int(object, path, default)
   local v = kube.get(object, path, default)
-  if v ~= nil and (type(v) ~= "number" or v % 1 ~= 0) then wrong(path, "a whole number", v) end
-  return v
+  return v ~= nil and fits(path, v, 32) or nil
+end
+
+-- long is int for what has 64 bits, such as a generation.
+function rules.long(object, path, default)
+  local v = kube.get(object, path, default)
+  return v ~= nil and fits(path, v, 64) or nil
+end
+
+-- numeric is int for what may also be text, which is not there where it is empty.
+function rules.numeric(object, path, default)
+  local v = kube.get(object, path)
+  if v == nil or v == "" then v = default end
+  if type(v) == "string" and string.match(v, "^%-?%d+$") then v = tonumber(v) end
+  return v ~= nil and fits(path, v, 32) or nil
+end
+
+-- decimal is the number at a path, which may be text and have a fraction, or the default.
+function rules.decimal(object, path, default)
+  local v = kube.get(object, path, default)
+  local number = rules.number(v)
+  if v ~= nil and number == nil then wrong(path, "a number", v) end
+  return number
 end
 
 -- flag is the boolean at a path, or nil.
@@ -281,12 +309,12 @@ end
 
 -- observedGeneration is the generation of the template if all members are in sync with it, else what it was.
 function rules.observedGeneration(object, items)
-  local wanted = rules.int(object, "metadata.generation", 0)
+  local wanted = rules.long(object, "metadata.generation", 0)
   for _, item in ipairs(items) do
-    local seen = rules.int(item, "status.resourceTemplateGeneration", 0) >= wanted
-    local done = rules.int(item, "status.observedGeneration", 0) >= rules.int(item, "status.generation", 0)
+    local seen = rules.long(item, "status.resourceTemplateGeneration", 0) >= wanted
+    local done = rules.long(item, "status.observedGeneration", 0) >= rules.long(item, "status.generation", 0)
     if item.status == nil or not seen or not done then
-      return rules.int(object, "status.observedGeneration", 0)
+      return rules.long(object, "status.observedGeneration", 0)
     end
   end
   return wanted
@@ -301,10 +329,19 @@ function rules.synced(object, items, fields)
   return status
 end
 
--- total is the sum of a number over all items.
-function rules.total(items, path)
-  local sum = 0
-  for _, item in ipairs(items) do sum = sum + rules.int(item, path, 0) end
+-- plus is a sum that is at a path, of numbers that have 32 bits unless it says otherwise.
+function rules.plus(path, a, b, bits)
+  local sum, limit = a + b, 2 ^ ((bits or 32) - 1)
+  if sum < -limit or sum >= limit then
+    rules.fail("the sum of %s over all members must be a whole number of %d bits", shown(path), bits or 32)
+  end
+  return sum
+end
+
+-- total is the sum of a number over all items. It has 32 bits unless it says otherwise.
+function rules.total(items, path, bits)
+  local sum, read = 0, bits == 64 and rules.long or rules.int
+  for _, item in ipairs(items) do sum = rules.plus(path, sum, read(item, path, 0), bits) end
   return sum
 end
 
@@ -316,8 +353,8 @@ function rules.totalQuantity(items, path)
 end
 
 -- sum sets fields of the status to the sums of what the members report.
-function rules.sum(status, items, fields)
-  for _, field in ipairs(fields) do status[field] = rules.total(items, "status." .. field) end
+function rules.sum(status, items, fields, bits)
+  for _, field in ipairs(fields) do status[field] = rules.total(items, "status." .. field, bits) end
 end
 
 -- last is the last value at a path that is there.
@@ -486,7 +523,7 @@ function rules.roleComponents(object, path, names)
     if role then
       table.insert(components, {
         name = string.lower(name),
-        replicas = rules.number(role.replicas, 1),
+        replicas = rules.numeric(object, at .. ".replicas", 1),
         replicaRequirements = rules.componentRequirements(rules.table(object, at .. ".template"), at .. ".template"),
       })
     end
@@ -516,10 +553,11 @@ end
 function rules.roleTotals(items)
   local totals = kube.object()
   for _, item in ipairs(items) do
-    for name, counts in rules.entries(item, "status.replicaStatuses") do
+    for name in rules.entries(item, "status.replicaStatuses") do
       local total = rules.object(totals, name)
       for _, field in ipairs({ "active", "failed", "succeeded" }) do
-        total[field] = (total[field] or 0) + rules.int(counts, field, 0)
+        local path = string.format("status.replicaStatuses.%s.%s", name, field)
+        total[field] = rules.plus(path, total[field] or 0, rules.int(item, path, 0))
       end
     end
   end
@@ -565,10 +603,14 @@ end
 
 -- flinkReplicas is how many of a manager there are: as given; of task managers else as many as the parallelism needs.
 local function flinkReplicas(object, manager)
-  local given = rules.number(kube.get(object, "spec." .. manager .. ".replicas"))
+  local path = "spec." .. manager .. ".replicas"
+  -- Text that is no number counts as none, as it does in Karmada.
+  local given = kube.get(object, path)
+  if type(given) == "string" and rules.number(given) == nil then given = nil end
+  given = given ~= nil and rules.numeric(object, path) or nil
   if given or manager == "jobManager" then return given or 1 end
-  local parallelism = rules.number(kube.get(object, "spec.job.parallelism"))
-  local slots = rules.number(kube.get(object, 'spec.flinkConfiguration["taskmanager.numberOfTaskSlots"]'))
+  local parallelism = rules.numeric(object, "spec.job.parallelism")
+  local slots = rules.numeric(object, 'spec.flinkConfiguration["taskmanager.numberOfTaskSlots"]')
   if parallelism and slots and slots ~= 0 then return math.ceil(parallelism / slots) end
   return 1
 end
@@ -668,14 +710,21 @@ function rules.syncedCounters(object, items, fields)
   return status
 end
 
--- partialRollout is rollout of what may be told to leave some replicas as they are, or to pause. kept is how many of
--- what is wanted: a number, or a share of it such as 30%, which is rounded up.
+-- partition is how many of what is wanted the field at a path leaves as they are: a number, or a share such as 30%,
+-- which is rounded up. Of several, any share but 100% leaves at least one to be updated.
+function rules.partition(object, path, wanted)
+  local v = kube.get(object, path, 0)
+  local share = type(v) == "string" and tonumber((string.match(v, "^(%d+)%%$")))
+  if not share then return rules.int(object, path, 0) end
+  local kept = math.ceil(wanted * share / 100)
+  return wanted > 1 and v ~= "100%" and math.min(kept, wanted - 1) or kept
+end
+
+-- partialRollout is rollout of what may be told to leave some replicas, kept, as they are, or to pause.
 function rules.partialRollout(wanted, kept, updated, available, paused)
   if updated == nil or available == nil then
     return rules.progressing("NotReported", "the counters are not all reported yet")
   end
-  local share = type(kept) == "string" and tonumber(string.match(kept, "^(%d+)%%$"))
-  kept = share and math.ceil(wanted * share / 100) or rules.number(kept, 0)
   local expected = math.max(wanted - kept, 0)
   if updated < expected then
     if paused then return rules.suspended("Paused", "%d of %d replicas are updated", updated, expected) end
@@ -764,8 +813,8 @@ end
 -- unseen is behind for an object of Flux. The controllers write which version they have seen on success or when they
 -- are stuck, but not while they try again; then the version that the condition Ready is about tells.
 local function unseen(object, ready)
-  local about = ready and rules.int(ready, "observedGeneration", 0) or 0
-  local wanted = rules.int(object, "metadata.generation", 0)
+  local about = ready and rules.long(ready, "observedGeneration", 0) or 0
+  local wanted = rules.long(object, "metadata.generation", 0)
   if about > 0 and about < wanted then
     return rules.progressing("NotObserved", "the controller has not seen the latest change yet")
   end
@@ -845,7 +894,7 @@ end
 
 -- foldRelease takes the history of the first member; what is counted is the failures of all.
 function rules.foldRelease(object, items)
-  return rules.foldReconciled(object, items, { firsts = release, sums = failures })
+  return rules.foldReconciled(object, items, { firsts = release, longSums = failures })
 end
 
 -- releaseDependencies are those of a HelmRelease: its chart, what it takes values from, how it reaches another
@@ -939,15 +988,17 @@ function rules.worst(items, path, order)
 end
 
 -- fold sets fields of the status to what the members report, and its conditions. A field that none reports is not
--- there. How lists the fields: sums are added up, firsts are those of the first cluster by name, latest are times;
+-- there. How lists the fields: sums are added up, and so are longSums, which have 64 bits; firsts are those of the first cluster by name, latest are times;
 -- worst are texts with their order; any are the conditions that hold as soon as they hold in one member.
 function rules.fold(status, items, how)
   local sorted = rules.byCluster(items)
   for _, field in ipairs(how.firsts or {}) do status[field] = rules.first(sorted, "status." .. field) end
   for _, field in ipairs(how.latest or {}) do status[field] = rules.latest(items, "status." .. field) end
-  for _, field in ipairs(how.sums or {}) do
-    local path = "status." .. field
-    status[field] = rules.first(items, path) ~= nil and rules.total(items, path) or nil
+  for bits, fields in pairs({ [32] = how.sums or {}, [64] = how.longSums or {} }) do
+    for _, field in ipairs(fields) do
+      local path = "status." .. field
+      status[field] = rules.first(items, path) ~= nil and rules.total(items, path, bits) or nil
+    end
   end
   for field, order in pairs(how.worst or {}) do status[field] = rules.worst(items, "status." .. field, order) end
   local conditions = rules.foldConditions(items, how.any)
@@ -1143,8 +1194,8 @@ end
 function rules.clusterAPIHealth(object)
   local annotation = kube.get(object, 'metadata.annotations["cluster.x-k8s.io/paused"]')
   local paused = rules.clusterAPICondition(object, "Paused")
-  local generation = rules.int(object, "metadata.generation", 0)
-  local current = paused and rules.int(paused, "observedGeneration", generation) >= generation
+  local generation = rules.long(object, "metadata.generation", 0)
+  local current = paused and rules.long(paused, "observedGeneration", generation) >= generation
   if annotation ~= nil or rules.flag(object, "spec.paused") or current and paused.status == "True" then
     return rules.suspended("Paused", "reconciliation is paused")
   end
@@ -1620,7 +1671,7 @@ function rules.behind(object)
     return rules.progressing("NotReported", "there is no status yet")
   end
   local seen = rules.number(kube.get(object, "status.observedGeneration"))
-  if seen ~= nil and seen < rules.int(object, "metadata.generation", 0) then
+  if seen ~= nil and seen < rules.long(object, "metadata.generation", 0) then
     return rules.progressing("NotObserved", "the controller has not seen the latest change yet")
   end
 end
@@ -1664,8 +1715,8 @@ end
 function rules.byCondition(object, kind, waiting)
   local condition = kube.condition(object, kind)
   if condition == nil then return rules.fromCondition(condition, kind) end
-  local seen = rules.int(condition, "observedGeneration", 0)
-  if seen > 0 and seen < rules.int(object, "metadata.generation", 0) then
+  local seen = rules.long(condition, "observedGeneration", 0)
+  if seen > 0 and seen < rules.long(object, "metadata.generation", 0) then
     return rules.progressing("NotObserved", "the controller has not seen the latest change yet")
   end
   local reason = rules.text(condition, "reason", "")
