@@ -147,5 +147,12 @@ func (f *ruleFlags) load(ctx context.Context, s *session) (*rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRules(list, options)
+	r, err := newRules(list, options)
+	if err != nil {
+		return nil, err
+	}
+	for _, conflict := range r.customizations.Conflicts() {
+		s.warn("%s", conflict.Error())
+	}
+	return r, nil
 }
