@@ -178,16 +178,19 @@ function rules.componentRequirements(template, path)
   return template and inTemplate(path, kube.accuratePodRequirements, template)
 end
 
--- scaled is GetReplicas of what has spec.replicas and a pod template.
+-- scaled is GetReplicas of what has spec.replicas and a pod template. With a template but without a number it is
+-- an error, as Karmada has it; an object that says nothing yet asks for one.
 function rules.scaled(object, template, path)
+  if template == nil then return rules.replicated(object) end
   local replicas = rules.int(object, "spec.replicas") or rules.fail("spec.replicas is required")
   return replicas, rules.requirements(object, template, path)
 end
 
 -- revise is ReviseReplica of a field of the spec, which is made if it is not there.
 function rules.revise(object, field, replicas)
+  rules.table(object, "spec")
   rules.int(object, "spec." .. field)
-  rules.required(object, "spec")[field] = replicas
+  rules.object(object, "spec")[field] = replicas
   return object
 end
 
