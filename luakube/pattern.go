@@ -246,10 +246,13 @@ func (m *matcher) reference(s int, c byte) (int, error) {
 		return -1, nil
 	}
 	text := m.src[m.captures[i].start : m.captures[i].start+m.captures[i].length]
+	if len(m.src)-s < len(text) {
+		return -1, nil
+	}
 	if err := m.meter.steps(len(text) / bytesPerStep); err != nil {
 		return -1, err
 	}
-	if len(m.src)-s >= len(text) && m.src[s:s+len(text)] == text {
+	if m.src[s:s+len(text)] == text {
 		return s + len(text), nil
 	}
 	return -1, nil
