@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeinterpret/interpret/declarative"
+	"github.com/kubeinterpret/interpret/luakube"
 )
 
 // check gives what is wrong with a file, a line each.
@@ -16,7 +18,12 @@ func check(t *testing.T, text string) string {
 	t.Helper()
 	list, err := declarative.Parse("f.yaml", []byte(text))
 	require.NoError(t, err)
-	problems, err := declarative.Check(list)
+	// Time enough for the slowest machine to reach the instruction limit first.
+	limits := luakube.DefaultLimits()
+	limits.Time = time.Minute
+	engine, err := luakube.New(luakube.WithLimits(limits))
+	require.NoError(t, err)
+	problems, err := declarative.Check(list, declarative.WithEngine(engine))
 	require.NoError(t, err)
 	var lines []string
 	for _, p := range problems {
@@ -53,7 +60,7 @@ func TestCheckFindsMistakesInScriptsWhereTheyStand(t *testing.T) {
 		"local function":        {"local function InterpretHealth(obj) return true end", "f.yaml:8:7: probe/healthInterpretation: the script defines no function InterpretHealth"},
 		"no function at all":    {"InterpretHealth = {}", "f.yaml:8:7: probe/healthInterpretation: InterpretHealth is a table, not a function"},
 		"error at load":         {"local x = 1\nerror(\"no\")\nfunction InterpretHealth(obj) end", "f.yaml:10: probe/healthInterpretation: no"},
-		"endless load":          {"while true do end\nfunction InterpretHealth(obj) end", "f.yaml:9: probe/healthInterpretation: exceeded 20000000 instructions (limits: 20000000 instructions, 64Mi of memory, 1s)"},
+		"endless load":          {"while true do end\nfunction InterpretHealth(obj) end", "f.yaml:9: probe/healthInterpretation: exceeded 20000000 instructions (limits: 20000000 instructions, 64Mi of memory, 1m0s)"},
 		"too many parameters":   {"function InterpretHealth(obj, more) return more end", "f.yaml:9:18: probe/healthInterpretation: InterpretHealth is called with 1 argument (obj), but takes 2"},
 		"too few parameters":    {"function InterpretHealth() return true end", "f.yaml:9:18: probe/healthInterpretation: InterpretHealth is called with 1 argument (obj), but takes 0"},
 		"global never set":      {"function InterpretHealth(obj)\n  return observed.status\nend", "f.yaml:10:18: probe/healthInterpretation: the global observed is read and never set"},

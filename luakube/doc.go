@@ -17,8 +17,8 @@
 // Why are there no tail calls? The machine lists each of them in the trace of an error, so a long loop of them
 // ends in hundreds of megabytes of text. They nest, and the call depth bounds them.
 //
-// What is left of the machine's ways: an integer beyond 2^53 equals only its like, not a number with the same
-// value, since values of two kinds are never compared.
+// Why does an integer beyond 2^53 equal the number it rounds to? It is exact and a Lua number is not, so a script
+// that writes such an integer down has already rounded it.
 //
 // Why is a state dropped after an error? What an error leaves behind inside a state is the engine's business
 // and has changed between its releases; making a state anew is cheap next to being wrong.
