@@ -227,17 +227,14 @@ func (d *Document) JSON() ([]byte, error) {
 		}
 		return []byte(strings.TrimSpace(d.Text)), nil
 	}
-	// The strict conversion knows most mistakes, and is all that a sound document needs.
+	// The conversion reads one document and says nothing of more; the tree knows.
+	root, err := d.Root()
+	if root == nil || err != nil {
+		return nil, err
+	}
 	data, err := yaml.YAMLToJSONStrict([]byte(d.Text))
 	if err == nil {
-		if string(data) == "null" {
-			return nil, nil
-		}
 		return data, nil
-	}
-	root, rootErr := d.Root()
-	if root == nil || rootErr != nil {
-		return nil, rootErr
 	}
 	if hasMerge(root) {
 		if data, mergeErr := d.merged(root); mergeErr == nil {

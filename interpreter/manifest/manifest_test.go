@@ -76,6 +76,7 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		"text":                       "f:1:1: not an object",
 		`[1]`:                        "f:1:1: not an object",
 		`{"a":1,"a":2}`:              `duplicate field "a"`,
+		"a: 1\n...\nb: 2\n":          "f:1: not YAML: documents must be separated by ---",
 		"c: {<<: *nope}":             "f:1: not YAML",
 		"a: &a {<<: *a, b: 1, b: 2}": "f:1",
 	} {
