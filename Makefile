@@ -25,7 +25,7 @@ API = interpreter/v1alpha1
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: test
 test: generate-check fmt-check vet lint tidy-check test-race fuzz-short run ## test everything
@@ -75,6 +75,14 @@ tidy-check:
 .PHONY: test-race
 test-race: ## all tests with the race detector
 	$(GO) test -race ./...
+
+.PHONY: envtest
+envtest: ## build the API server that make e2e runs, unless KUBEBUILDER_ASSETS names one
+	@GO='$(GO)' test/envtest/build.sh >/dev/null
+
+.PHONY: e2e
+e2e: envtest ## test against a real API server
+	@assets=$$(GO='$(GO)' test/envtest/build.sh 2>/dev/null) && cd test/e2e && $(GO) vet ./... && KUBEBUILDER_ASSETS="$$assets" $(GO) test -count=1 ./...
 
 .PHONY: cases
 cases: ## run recorded cases: make cases DIR=path
