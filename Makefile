@@ -9,7 +9,7 @@ TOOL = $(GO) tool -modfile=test/tools/go.mod
 
 # How long each fuzz target runs in make fuzz, and in make test.
 FUZZTIME ?= 10m
-SHORT_FUZZTIME ?= 3s
+SHORT_FUZZTIME ?= 1s
 
 # Which benchmarks make bench runs, for how long, and how often.
 BENCH ?= .
