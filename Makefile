@@ -63,14 +63,17 @@ fmt-check:
 .PHONY: vet
 vet:
 	$(GO) vet -tags cases ./...
+	cd test/e2e && $(GO) vet ./...
 
 .PHONY: lint
 lint:
 	$(TOOL) staticcheck -tags cases ./...
+	cd test/e2e && $(GO) tool -modfile=../tools/go.mod staticcheck ./...
 
 .PHONY: tidy-check
 tidy-check:
 	$(GO) mod tidy -diff
+	cd test/e2e && $(GO) mod tidy -diff
 
 .PHONY: test-race
 test-race: ## all tests with the race detector
@@ -82,7 +85,7 @@ envtest: ## build the API server that make e2e runs, unless KUBEBUILDER_ASSETS n
 
 .PHONY: e2e
 e2e: envtest ## test against a real API server
-	@assets=$$(GO='$(GO)' test/envtest/build.sh 2>/dev/null) && cd test/e2e && $(GO) vet ./... && KUBEBUILDER_ASSETS="$$assets" $(GO) test -count=1 ./...
+	@assets=$$(GO='$(GO)' test/envtest/build.sh 2>/dev/null) && cd test/e2e && KUBEBUILDER_ASSETS="$$assets" $(GO) test -count=1
 
 .PHONY: cases
 cases: ## run recorded cases: make cases DIR=path
