@@ -28,7 +28,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: test
-test: generate-check fmt-check vet lint tidy-check test-race fuzz-short run ## test everything
+test: generate-check fmt-check vet lint tidy-check test-race fuzz-short run e2e ## test everything
 
 .PHONY: check
 check: fmt-check vet ## the quick round while working: format, vet, tests
