@@ -50,6 +50,8 @@ type Resolver interface {
 type Layer struct {
 	settings
 	name string
+	// skip says which hooks are left out, nil if none are.
+	skip func(configuration string, w *v1alpha1.ResourceInterpreterWebhook) bool
 	// The hooks in force. A call goes on with those it started with.
 	hooks atomic.Pointer[hookSet]
 	// One replacement at a time.
@@ -133,6 +135,16 @@ func WithBreaker(failures uint32, pause time.Duration) Option {
 	return func(l *Layer) error {
 		l.breakerFailures, l.breakerPause = failures, pause
 		return errors.Join(positive("number of failures", failures), positive("pause", pause))
+	}
+}
+
+// WithSkip leaves out the hooks that a function says yes to, as if their configurations did not have them. A
+// server that is registered as a hook itself, and follows the configurations, leaves itself out. The function is
+// called for every valid hook whenever the layer is replaced.
+func WithSkip(skip func(configuration string, w *v1alpha1.ResourceInterpreterWebhook) bool) Option {
+	return func(l *Layer) error {
+		l.skip = skip
+		return nil
 	}
 }
 
@@ -232,6 +244,9 @@ func (l *Layer) Replace(configurations []*v1alpha1.ResourceInterpreterWebhookCon
 		c := fresh.valid[name]
 		policies, _ := parsePolicies(c) // Validate has looked.
 		for i := range c.Webhooks {
+			if l.skip != nil && l.skip(name, &c.Webhooks[i]) {
+				continue
+			}
 			h := old.find(name, &c.Webhooks[i], policies.of(c.Webhooks[i].Name))
 			if h == nil {
 				h = newHook(l.settings, name, &c.Webhooks[i], policies.of(c.Webhooks[i].Name))

@@ -25,6 +25,12 @@
 // Only a hook that gave no usable answer has failed: one that cannot be reached, is out of time, answers
 // garbage, or has failed so often that it is not asked for the moment. "No" is an answer, and never ignored.
 //
+// # Questions that go round in a circle
+//
+// A server whose layer has a hook that leads back to the server would ask itself for ever. A Handler names
+// itself to the hooks that are asked on behalf of its questions, in the header Via, and refuses a question that
+// bears its name with the code 508. To leave a server's own hook out altogether there is [WithSkip].
+//
 // # Rationale
 //
 // Why is only the first of several matching hooks a rule? Because Karmada calls that one alone, also for

@@ -64,6 +64,8 @@ type Handler struct {
 	registerer  prometheus.Registerer
 	metrics     *serverMetrics
 	buffers     sync.Pool
+	// via is the handler's name among those that pass questions on.
+	via string
 }
 
 // HandlerOption changes a Handler that is being made.
@@ -126,6 +128,7 @@ func NewHandler(in interpreter.Interpreter, options ...HandlerOption) (*Handler,
 		slots:       make(chan struct{}, DefaultMaxInFlight),
 		logger:      slog.New(slog.DiscardHandler),
 		buffers:     sync.Pool{New: func() any { return new(bytes.Buffer) }},
+		via:         newVia(),
 	}
 	for _, o := range options {
 		if err := o(h); err != nil {
@@ -260,6 +263,10 @@ func (h *Handler) respond(ctx context.Context, r *http.Request, x *exchange, bod
 			Message: fmt.Sprintf("the Content-Type must be application/json, got %q", r.Header.Get("Content-Type")),
 		})
 	}
+	if err != nil {
+		return FailureOf(err)
+	}
+	ctx, err = h.withVia(ctx, r.Header)
 	if err != nil {
 		return FailureOf(err)
 	}

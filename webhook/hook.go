@@ -252,6 +252,9 @@ func (h *hook) post(ctx context.Context, body []byte) ([]byte, error) {
 		Body:          io.NopCloser(bytes.NewReader(body)),
 		ContentLength: int64(len(body)),
 	}).WithContext(ctx)
+	if via := viaOf(ctx); via != "" {
+		r.Header[viaHeader] = []string{via}
+	}
 	// Not an http.Client: a hook that redirects would send the object somewhere else.
 	response, err := lane.transport.RoundTrip(r)
 	if err != nil {
