@@ -113,9 +113,8 @@ func newEngine(options []luakube.Option) (*luakube.Engine, error) {
 	return luakube.New(append([]luakube.Option{luakube.WithScriptModule(thirdparty.ModuleName, thirdparty.Module())}, options...)...)
 }
 
-// newRules puts the layers in their order: what a user wrote before what comes along, what is about one kind
-// before what is about all. A customization that does not load is an error: the answer of
-// another layer is not what was asked for.
+// newRules makes the rules of customizations and of what comes along. A customization that does not load is an
+// error: the answer of another layer is not what was asked for.
 func newRules(list []*declarative.Customization, options []luakube.Option) (*rules, error) {
 	engine, err := newEngine(options)
 	if err != nil {
@@ -125,16 +124,21 @@ func newRules(list []*declarative.Customization, options []luakube.Option) (*rul
 	if err != nil {
 		return nil, &failure{err}
 	}
-	bundle := thirdparty.New(options...)
-	return &rules{customizations: customizations, Chain: interpreter.NewChain(
+	return &rules{customizations: customizations, Chain: newChain(customizations, nil, thirdparty.New(options...))}, nil
+}
+
+// newChain puts the layers in their order: what a user wrote before what comes along, what is about one kind
+// before what is about all. Layers that are nil are left out.
+func newChain(customizations, webhooks interpreter.Layer, bundle *thirdparty.Bundle) *interpreter.Chain {
+	return interpreter.NewChain(
 		customizations,
-		// Webhooks belong here.
+		webhooks,
 		bundle.Layer(),
 		bundle.Extra(),
 		builtin.Extra(),
 		builtin.Layer(),
 		builtin.Fallback(),
-	)}, nil
+	)
 }
 
 // load reads the customizations and makes the rules.
