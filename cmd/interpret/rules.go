@@ -64,8 +64,20 @@ func (f *ruleFlags) engineOptions(s *session) ([]luakube.Option, error) {
 // customizations reads the customizations that -f names. What is something else is an error.
 func (f *ruleFlags) customizations(ctx context.Context, s *session) ([]*declarative.Customization, error) {
 	inputs, err := s.read(ctx, filenameFlag, f.filenames, f.recursive)
-	errs := []error{err}
+	list, bad := parseCustomizations(s, inputs)
+	if err := errors.Join(err, bad); err != nil {
+		return nil, err
+	}
+	if len(list) == 0 && len(f.filenames) > 0 {
+		return nil, fmt.Errorf("%s: there is no customization in it", some(f.filenames))
+	}
+	return list, nil
+}
+
+// parseCustomizations parses what was read. What is something else than a customization is an error.
+func parseCustomizations(s *session, inputs []input) ([]*declarative.Customization, error) {
 	var list []*declarative.Customization
+	var errs []error
 	for _, in := range inputs {
 		var found []*declarative.Customization
 		docs := s.split(in)
@@ -77,13 +89,7 @@ func (f *ruleFlags) customizations(ctx context.Context, s *session) ([]*declarat
 		nameByFile(in.name, found)
 		list = append(list, found...)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	if len(list) == 0 && len(f.filenames) > 0 {
-		return nil, fmt.Errorf("%s: there is no customization in it", some(f.filenames))
-	}
-	return list, nil
+	return list, errors.Join(errs...)
 }
 
 // nameByFile names the customizations that have no name after their file, so that messages can name them.

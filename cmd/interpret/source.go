@@ -126,8 +126,12 @@ func readPath(ctx context.Context, path string, recursive bool) ([]input, error)
 	return inputs, errors.Join(errs...)
 }
 
+// errNoFiles means that a directory is there and holds nothing to read.
+var errNoFiles = errors.New("the directory has no files")
+
 // filesIn lists the YAML and JSON files of a directory, sorted. Case files are left out: they lie beside
-// customizations, and are something else.
+// customizations, and are something else. So are directories whose names begin with two dots, in which a mounted
+// ConfigMap keeps its versions; the links beside them lead to the present one.
 func filesIn(dir string, recursive bool) ([]string, error) {
 	var files []string
 	deeper := false
@@ -135,6 +139,8 @@ func filesIn(dir string, recursive bool) ([]string, error) {
 		switch {
 		case err != nil:
 			return err
+		case d.IsDir() && path != dir && strings.HasPrefix(d.Name(), ".."):
+			return filepath.SkipDir
 		case d.IsDir() && path != dir && !recursive:
 			deeper = true
 			return filepath.SkipDir
@@ -152,7 +158,7 @@ func filesIn(dir string, recursive bool) ([]string, error) {
 		if deeper {
 			hint = "; its subdirectories are read with -R"
 		}
-		return nil, fmt.Errorf("%s: the directory has no files ending in %s%s", dir, strings.Join(extensions, ", "), hint)
+		return nil, fmt.Errorf("%s: %w ending in %s%s", dir, errNoFiles, strings.Join(extensions, ", "), hint)
 	}
 	return files, nil
 }
