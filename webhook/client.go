@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -62,6 +63,8 @@ type Layer struct {
 type settings struct {
 	resolver        Resolver
 	certificate     func() (*tls.Certificate, error)
+	adaptTLS        func(*tls.Config)
+	wrapTransport   func(http.RoundTripper) http.RoundTripper
 	timeout         time.Duration
 	answerLimit     int64
 	concurrency     int
@@ -99,6 +102,24 @@ func WithResolver(r Resolver) Option {
 func WithClientCertificate(certificate func() (*tls.Certificate, error)) Option {
 	return func(l *Layer) error {
 		l.certificate = certificate
+		return nil
+	}
+}
+
+// WithTLSConfig has a function change the TLS configuration of every hook after all that the webhook
+// configuration says is in it, the CA bundle included. It is for tools that people try hooks with.
+func WithTLSConfig(change func(*tls.Config)) Option {
+	return func(l *Layer) error {
+		l.adaptTLS = change
+		return nil
+	}
+}
+
+// WithTransportWrapper puts something around each of the transports that calls go through, such as what traces
+// or shows them. It sees a request once for every time it is sent.
+func WithTransportWrapper(wrap func(http.RoundTripper) http.RoundTripper) Option {
+	return func(l *Layer) error {
+		l.wrapTransport = wrap
 		return nil
 	}
 }
@@ -324,10 +345,14 @@ func entries(r *v1alpha1.RuleWithOperations, name string) []interpreter.Entry {
 	return list
 }
 
-// matches says whether any rule of the hook has the operation, group, version and kind. No rules, no match.
 func (h *hook) matches(kind schema.GroupVersionKind, op interpreter.Operation) bool {
-	for i := range h.webhook.Rules {
-		r := &h.webhook.Rules[i]
+	return Matches(h.webhook.Rules, kind, op)
+}
+
+// Matches says whether any of a webhook's rules has the operation, group, version and kind. No rules, no match.
+func Matches(rules []v1alpha1.RuleWithOperations, kind schema.GroupVersionKind, op interpreter.Operation) bool {
+	for i := range rules {
+		r := &rules[i]
 		if among(r.Operations, op) && among(r.APIGroups, kind.Group) && among(r.APIVersions, kind.Version) && among(r.Kinds, kind.Kind) {
 			return true
 		}

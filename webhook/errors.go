@@ -29,6 +29,10 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("code %d: %s", e.Code, e.Message)
 }
 
+// ErrOtherObject means that a hook's patch makes another object than the one asked about: of another kind,
+// namespace or name.
+var ErrOtherObject = errors.New("it makes another object")
+
 // Code is the code with which an error travels in the body of an answer: that of a StatusError if there is
 // one in it, else one by its cause. An error of no known cause is a rule's own, hence 422.
 func Code(err error) int32 {

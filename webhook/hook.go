@@ -256,7 +256,7 @@ func (h *hook) post(ctx context.Context, body []byte) ([]byte, error) {
 		r.Header[viaHeader] = []string{via}
 	}
 	// Not an http.Client: a hook that redirects would send the object somewhere else.
-	response, err := lane.transport.RoundTrip(r)
+	response, err := lane.calls.RoundTrip(r)
 	if err != nil {
 		if ctx.Err() == nil {
 			h.lanes.failed(lane)

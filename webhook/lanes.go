@@ -38,6 +38,8 @@ type lane struct {
 	// address is what is dialled, empty for the host of the URL.
 	address   string
 	transport *http.Transport
+	// calls is what calls go through: the transport, and what is around it.
+	calls http.RoundTripper
 	// renewal and pause are times in Unix nanoseconds: when idle connections are closed next, and until when
 	// the lane is passed over.
 	renewal, pause atomic.Int64
@@ -77,6 +79,9 @@ func newLanes(h *hook, resolve func(context.Context) ([]string, error)) *lanes {
 	}
 	if h.certificate != nil {
 		l.tls.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return h.certificate() }
+	}
+	if h.adaptTLS != nil {
+		h.adaptTLS(l.tls)
 	}
 	return l
 }
@@ -189,7 +194,10 @@ func (l *lanes) lane(address string) *lane {
 			return dialer.DialContext(ctx, network, address)
 		}
 	}
-	fresh := &lane{address: address, transport: t}
+	fresh := &lane{address: address, transport: t, calls: t}
+	if l.hook.wrapTransport != nil {
+		fresh.calls = l.hook.wrapTransport(t)
+	}
 	fresh.renewal.Store(time.Now().Add(connectionAge).UnixNano())
 	return fresh
 }

@@ -121,7 +121,7 @@ func sameObject(patched map[string]any, asked *unstructured.Unstructured) error 
 		{"metadata.name", p.GetName(), asked.GetName()},
 	} {
 		if f.got != f.want {
-			return fmt.Errorf("it makes another object: %s is %q, was %q", f.path, f.got, f.want)
+			return fmt.Errorf("%w: %s is %q, was %q", ErrOtherObject, f.path, f.got, f.want)
 		}
 	}
 	return nil
