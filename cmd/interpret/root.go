@@ -85,7 +85,7 @@ func newRoot(s *session) *cobra.Command {
 		must(cmd.MarkFlagFilename(name, "yaml", "yml", "json"))
 	}
 	must(cmd.RegisterFlagCompletionFunc("operation", completeOperations))
-	cmd.AddCommand(newTest(s), newKinds(s), newBundled(s), newVersion(s))
+	cmd.AddCommand(newTest(s), newKinds(s), newBundled(s), newServe(s), newVersion(s))
 	return cmd
 }
 

@@ -70,7 +70,7 @@ func (s *session) readOne(ctx context.Context, flag, name string, recursive bool
 			return nil, err
 		}
 		return []input{{stdinFile, data}}, nil
-	case strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://"):
+	case isURL(name):
 		data, err := fetch(ctx, name)
 		if err != nil {
 			return nil, err
@@ -99,6 +99,11 @@ func (s *session) readOne(ctx context.Context, flag, name string, recursive bool
 		errs = append(errs, err)
 	}
 	return inputs, errors.Join(errs...)
+}
+
+// isURL says whether a name stands for something on the network.
+func isURL(name string) bool {
+	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
 }
 
 // readPath reads a file or a directory's files.

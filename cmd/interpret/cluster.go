@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// clusterFlags are the flags that name an API server.
+type clusterFlags struct {
+	fromCluster         bool
+	kubeconfig, context string
+}
+
+func (f *clusterFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.fromCluster, "from-cluster", false, "read customizations and webhook configurations from an API server and follow their changes, rather than from files")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig that names the API server, which means --from-cluster; else KUBECONFIG, ~/.kube/config, or in a pod its service account")
+	flags.StringVar(&f.context, "context", "", "the context in the kubeconfig, which means --from-cluster")
+}
+
+// chosen says whether an API server is meant. That a kubeconfig lies about somewhere does not mean it.
+func (f *clusterFlags) chosen() bool { return f.fromCluster || f.kubeconfig != "" || f.context != "" }
+
+// config is how the API server is reached, by the rules that kubectl has: the file that is named, else those in
+// KUBECONFIG, else the one in the home directory, else, in a pod, its service account.
+func (f *clusterFlags) config() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	rules.WarnIfAllMissing = false // The error says it.
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
+	switch {
+	case clientcmd.IsEmptyConfig(err):
+		return nil, fmt.Errorf("no API server is known: --kubeconfig and KUBECONFIG are not set, there is no %s, and this is no pod with a service account", clientcmd.RecommendedHomeFile)
+	case err != nil:
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	config.UserAgent = "interpret/" + versionText()
+	return config, nil
+}

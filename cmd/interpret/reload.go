@@ -1,0 +1,307 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeinterpret/interpret/declarative"
+	"github.com/kubeinterpret/interpret/interpreter"
+)
+
+const (
+	// filesPoll is how often files are read though nobody said that they changed. Being told does not work over
+	// every file system, nor for a URL, and what is not told must be seen before people wonder. Reading what has
+	// not changed costs as much as hashing it.
+	filesPoll = 15 * time.Second
+	// filesSettle is how long nothing may have happened before changed files are read, so that a file is seldom
+	// read while it is being written, and files that are copied together come into force together.
+	filesSettle = 100 * time.Millisecond
+	// filesSettleMax bounds that for a directory in which something always happens.
+	filesSettleMax = time.Second
+)
+
+// fileRules is a layer of the customizations in files. All that is in the files is in force, or, when something
+// is wrong with any of them, all that was in force before: of half a change nobody knows what it answers.
+type fileRules struct {
+	flags   *ruleFlags
+	options []declarative.Option
+	stderr  *session
+	logger  *slog.Logger
+	metrics *fileMetrics
+	poll    time.Duration
+
+	present atomic.Pointer[declarative.Layer]
+	// What follows belongs to the one goroutine that loads.
+
+	// digest is of what is in force; failure is why what was read since is not, empty if it is.
+	digest  [sha256.Size]byte
+	failure string
+	// unwatched is why a directory is not watched, as it was told last.
+	unwatched string
+}
+
+// Name is the name of the layer.
+func (f *fileRules) Name() string { return declarative.DefaultName }
+
+// Rules are those in force.
+func (f *fileRules) Rules(kind schema.GroupVersionKind, op interpreter.Operation) []*interpreter.Rule {
+	return f.present.Load().Rules(kind, op)
+}
+
+// Entries lists the rules in force.
+func (f *fileRules) Entries() []interpreter.Entry { return f.present.Load().Entries() }
+
+// load reads the files and puts what they hold in force. The first error is for whoever started the command, and
+// there is nothing to answer from then.
+func (f *fileRules) load(ctx context.Context, s *session) error {
+	start := time.Now()
+	inputs, err := f.read(ctx, s)
+	if ctx.Err() != nil {
+		return interrupted(ctx)
+	}
+	digest := digestOf(inputs)
+	if err == nil && f.present.Load() != nil && digest == f.digest {
+		// Back to what is in force, if anything was wrong in between.
+		f.settled()
+		return nil
+	}
+	list, bad := parseCustomizations(s, inputs)
+	var layer *declarative.Layer
+	if err = errors.Join(err, bad); err == nil {
+		layer, err = declarative.New(list, f.options...)
+		if err != nil {
+			err = &failure{err}
+		}
+	}
+	if err != nil {
+		f.metrics.failed()
+		return err
+	}
+	f.present.Store(layer)
+	f.digest = digest
+	f.settled()
+	f.metrics.applied()
+	f.logger.Info("read", "customizations", len(list), "files", len(inputs), "took", time.Since(start))
+	for _, conflict := range layer.Conflicts() {
+		f.logger.Warn("a conflict", "problem", conflict.Error())
+	}
+	return nil
+}
+
+// settled notes that what is in force is what the files say.
+func (f *fileRules) settled() {
+	if f.failure != "" {
+		f.failure = ""
+		f.logger.Info("nothing is wrong with the files any more")
+	}
+	f.metrics.inStep()
+}
+
+// read reads what -f names. A directory that is there and empty is none of the mistakes that a wrong name is:
+// who removes the last file of it means that.
+func (f *fileRules) read(ctx context.Context, s *session) ([]input, error) {
+	inputs, err := s.read(ctx, filenameFlag, f.flags.filenames, f.flags.recursive)
+	var errs []error
+	for _, e := range each(err) {
+		if !errors.Is(e, errNoFiles) {
+			errs = append(errs, e)
+		}
+	}
+	return inputs, errors.Join(errs...)
+}
+
+// digestOf tells apart what was read.
+func digestOf(inputs []input) (sum [sha256.Size]byte) {
+	h := sha256.New()
+	for _, in := range inputs {
+		for _, part := range [][]byte{[]byte(in.name), in.data} {
+			_ = binary.Write(h, binary.LittleEndian, int64(len(part))) // A hash takes everything.
+			h.Write(part)
+		}
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// reload is load while there is something to answer from. The same mistake is told once.
+func (f *fileRules) reload(ctx context.Context) {
+	err := f.load(ctx, newSession(strings.NewReader(""), f.stderr.stdout, f.stderr.stderr))
+	if err == nil || ctx.Err() != nil || err.Error() == f.failure {
+		return
+	}
+	f.failure = err.Error()
+	for _, e := range each(err) {
+		f.logger.Error("the files cannot be used; what was in force before stays so", "problem", message(e))
+	}
+}
+
+// run reads the files again whenever they may have changed, until the context ends.
+func (f *fileRules) run(ctx context.Context) error {
+	if len(f.flags.filenames) == 0 {
+		return nil
+	}
+	var events chan fsnotify.Event
+	var lost chan error
+	watcher, err := fsnotify.NewWatcher()
+	if err == nil {
+		defer watcher.Close()
+		events, lost = watcher.Events, watcher.Errors
+	} else {
+		f.notWatched(err)
+	}
+	tick := time.NewTicker(f.poll)
+	defer tick.Stop()
+	for {
+		// In this order, so that what changes in between is told.
+		f.watch(watcher)
+		f.reload(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case <-lost: // Too much happened to be told one by one.
+		case <-events:
+			settle(ctx, events)
+		}
+	}
+}
+
+// settle waits until nothing has happened for a while.
+func settle(ctx context.Context, events <-chan fsnotify.Event) {
+	last := time.NewTimer(filesSettleMax)
+	defer last.Stop()
+	for {
+		quiet := time.NewTimer(filesSettle)
+		select {
+		case <-events:
+			quiet.Stop()
+			continue
+		case <-quiet.C:
+		case <-last.C:
+		case <-ctx.Done():
+		}
+		quiet.Stop()
+		return
+	}
+}
+
+// watch has changes told in all directories that matter now. One that is watched already stays so.
+func (f *fileRules) watch(watcher *fsnotify.Watcher) {
+	if watcher == nil {
+		return
+	}
+	wanted := f.directories()
+	var errs []error
+	for dir := range wanted {
+		if err := watcher.Add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("%s: %w", dir, err))
+		}
+	}
+	for _, dir := range watcher.WatchList() {
+		if !wanted[dir] {
+			_ = watcher.Remove(dir) // It may have gone by itself.
+		}
+	}
+	f.notWatched(errors.Join(errs...))
+}
+
+// notWatched tells once why changes are seen late.
+func (f *fileRules) notWatched(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != f.unwatched {
+		f.logger.Warn("files are not watched, and are looked at from time to time", "every", f.poll, "problem", text)
+	}
+	f.unwatched = text
+}
+
+// directories are those in which something may change: of a directory it and, if they are read, those below; of
+// a file the one that it is in, because files are replaced as often as they are written to.
+func (f *fileRules) directories() map[string]bool {
+	dirs := map[string]bool{}
+	for _, name := range f.flags.filenames {
+		if isURL(name) {
+			continue
+		}
+		paths := []string{name}
+		if matches, err := filepath.Glob(name); err == nil && strings.ContainsAny(name, "*?[") {
+			paths = append(paths, matches...)
+		}
+		for _, path := range paths {
+			info, err := os.Stat(path)
+			if err != nil || !info.IsDir() {
+				dirs[filepath.Dir(path)] = true
+				continue
+			}
+			_ = filepath.WalkDir(path, func(dir string, d fs.DirEntry, err error) error {
+				switch {
+				case err != nil:
+					return fs.SkipDir
+				case !d.IsDir():
+					return nil
+				case dir != path && (!f.flags.recursive || strings.HasPrefix(d.Name(), "..")):
+					return fs.SkipDir
+				}
+				dirs[dir] = true
+				return nil
+			})
+		}
+	}
+	return dirs
+}
+
+// fileMetrics are about the files.
+type fileMetrics struct {
+	step  prometheus.Gauge
+	time  prometheus.Gauge
+	loads *prometheus.CounterVec
+}
+
+func newFileMetrics(r prometheus.Registerer) *fileMetrics {
+	m := &fileMetrics{
+		step: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "interpret_files_in_step",
+			Help: "Whether what is in force is what the files say: 1 yes, 0 something is wrong with them, and what was in force before answers.",
+		}),
+		time: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "interpret_files_loaded_timestamp_seconds",
+			Help: "When what is in force was read from the files.",
+		}),
+		loads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "interpret_files_loads_total",
+			Help: "How often files that had changed were read, by outcome: applied, or failed, which is tried again.",
+		}, []string{"outcome"}),
+	}
+	r.MustRegister(m.step, m.time, m.loads)
+	for _, outcome := range []string{"applied", "failed"} {
+		m.loads.WithLabelValues(outcome)
+	}
+	return m
+}
+
+func (m *fileMetrics) inStep() { m.step.Set(1) }
+
+func (m *fileMetrics) applied() {
+	m.time.SetToCurrentTime()
+	m.loads.WithLabelValues("applied").Inc()
+}
+
+func (m *fileMetrics) failed() {
+	m.step.Set(0)
+	m.loads.WithLabelValues("failed").Inc()
+}

@@ -1,0 +1,505 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
+
+	"github.com/kubeinterpret/interpret/builtin/thirdparty"
+	"github.com/kubeinterpret/interpret/declarative"
+	declarativelive "github.com/kubeinterpret/interpret/declarative/live"
+	"github.com/kubeinterpret/interpret/interpreter"
+	"github.com/kubeinterpret/interpret/interpreter/follow"
+	"github.com/kubeinterpret/interpret/interpreter/v1alpha1"
+	"github.com/kubeinterpret/interpret/luakube"
+	"github.com/kubeinterpret/interpret/webhook"
+	"github.com/kubeinterpret/interpret/webhook/admission"
+	webhooklive "github.com/kubeinterpret/interpret/webhook/live"
+)
+
+const (
+	// defaultListen is for a first try: nobody else can ask.
+	defaultListen = "127.0.0.1:8443"
+	// printPatience is how long --print-config waits for what is on an API server.
+	printPatience = 30 * time.Second
+)
+
+// The formats of the log.
+const (
+	logText = "text"
+	logJSON = "json"
+)
+
+// serveOptions are the flags of interpret serve.
+type serveOptions struct {
+	ruleFlags
+	cluster      clusterFlags
+	registration registrationFlags
+
+	listen           string
+	certificate, key string
+	selfSigned       bool
+	drain, grace     time.Duration
+	pprof            string
+
+	logFormat string
+	logLevel  slog.Level
+
+	body     string
+	inFlight int
+	answer   time.Duration
+}
+
+// newServe makes interpret serve.
+func newServe(s *session) *cobra.Command {
+	o := &serveOptions{}
+	cmd := &cobra.Command{
+		Use:   "serve [-f FILE]... | --from-cluster",
+		Short: "Answer as an interpreter webhook, for Karmada and others that ask hooks",
+		Long: `Answer as an interpreter webhook, by the protocol of Karmada, over TLS. The rules are customizations given with -f,
+or those and the webhooks on an API server with --from-cluster, and below them always the ones that are built in.
+
+  /interpret  answers questions; / does so, too
+  /validate   reviews customizations and webhook configurations before an API server stores them
+  /healthz, /readyz, /metrics
+
+Files are read again when they change, and so are certificates. When something is wrong with files that have
+changed, all that was in force before stays so; the log and the metric interpret_files_in_step tell.
+
+--print-config prints what registers this server with an API server: all it answers, but not what other hooks
+answer, nor the rules for all kinds. With --self-signed it is printed as soon as the certificate is made; without
+it, standard output is the CA's certificate then.
+
+A first signal ends the server in order: it says that it is not ready, goes on answering for --drain, and ends when
+the last question is answered, or after --grace. A second one ends it at once.`,
+		Example: strings.TrimPrefix(`
+  # A first try. Then, in another terminal: curl --cacert ca.crt https://localhost:8443/readyz
+  interpret serve --self-signed -f customization.yaml >ca.crt
+
+  # What would be registered?
+  interpret serve -f customization.yaml --print-config --service interpret-system/interpret`, "\n"),
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), s) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	o.addFiles(flags)
+	o.cluster.add(flags)
+	flags.StringVar(&o.listen, "listen", defaultListen, "the address to listen on, HOST:PORT; :PORT is every address of the machine")
+	flags.StringVar(&o.certificate, "tls-cert-file", "", "the server's certificate, with what stands between it and the CA, in PEM; read again when it changes")
+	flags.StringVar(&o.key, "tls-private-key-file", "", "the key of the certificate, in PEM")
+	flags.BoolVar(&o.selfSigned, "self-signed", false, "for a first try, make a CA and a certificate that last as long as the server")
+	o.registration.add(cmd, flags)
+	flags.DurationVar(&o.drain, "drain", webhook.DefaultDrain, "how long to go on answering after a signal, so that callers learn of it; with --self-signed not at all")
+	flags.DurationVar(&o.grace, "grace", webhook.DefaultGrace, "how long the last answers may take after that")
+	flags.StringVar(&o.pprof, "pprof-address", "", "serve Go's profiles, without TLS, on this loopback address")
+	flags.Var(outputValue{&o.logFormat, []string{logText, logJSON}}, "log-format", "the format of the log on standard error: text or json")
+	o.logFormat = logText
+	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "what is logged: debug, info, warn or error; info has a line for every question")
+	flags.StringVar(&o.body, "limit-body", resource.NewQuantity(webhook.DefaultBodyLimit, resource.BinarySI).String(), "size of a question, as a quantity")
+	flags.IntVar(&o.inFlight, "limit-in-flight", webhook.DefaultMaxInFlight, "questions that are worked on at a time; further ones are sent away with the status 429")
+	flags.DurationVar(&o.answer, "limit-answer-time", webhook.DefaultMaxTime, "time for an answer, also if the caller would wait longer")
+	o.addLimits(flags)
+	for _, name := range []string{"tls-cert-file", "tls-private-key-file", "ca-file", "kubeconfig"} {
+		must(cmd.MarkFlagFilename(name))
+	}
+	must(cmd.MarkFlagFilename("filename", "yaml", "yml", "json"))
+	must(cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{logText, logJSON}, cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp)))
+	return cmd
+}
+
+// complete looks for what is wrong with the command line before anything is done.
+func (o *serveOptions) complete(flags *pflag.FlagSet) error {
+	for _, name := range o.filenames {
+		if name == stdinName {
+			return usage("%s: standard input can be read once, and files are read again when they change", filenameFlag)
+		}
+	}
+	if o.cluster.chosen() && len(o.filenames) > 0 {
+		return usage("%s and --from-cluster exclude each other: customizations come from files or from an API server", filenameFlag)
+	}
+	if err := o.registration.complete(o.selfSigned); err != nil {
+		return err
+	}
+	files := o.certificate != "" || o.key != ""
+	switch {
+	case files && o.selfSigned:
+		return usage("--self-signed and --tls-cert-file exclude each other")
+	case files && (o.certificate == "" || o.key == ""):
+		return usage("--tls-cert-file and --tls-private-key-file go together")
+	case !files && !o.selfSigned && o.registration.print == "":
+		return usage("a certificate is needed: give --tls-cert-file and --tls-private-key-file, or for a first try --self-signed")
+	case o.selfSigned && o.registration.caFile != "":
+		return usage("--self-signed makes a CA, and --ca-file names one")
+	}
+	if o.selfSigned && !flags.Changed("drain") {
+		o.drain = 0
+	}
+	if _, _, err := net.SplitHostPort(o.listen); err != nil {
+		return usage("--listen: %q is no address such as %s", o.listen, defaultListen)
+	}
+	return nil
+}
+
+// run serves until the context ends.
+func (o *serveOptions) run(ctx context.Context, s *session) error {
+	if err := o.complete(o.flags); err != nil {
+		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		// What main sets is for commands that end soon.
+		debug.SetGCPercent(serverGCPercent)
+	}
+	logger := newLogger(s, o.logFormat, o.logLevel)
+	registry := newRegistry()
+	rules, err := o.rules(ctx, s, logger, registry)
+	if err != nil {
+		return err
+	}
+	// Rules are kept in step until the last question is answered.
+	beside, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop(nil)
+	for _, follow := range rules.follow {
+		running.Go(func() {
+			if err := follow(beside); err != nil {
+				stop(err)
+			}
+		})
+	}
+	if o.registration.print != "" && !o.selfSigned {
+		bundle, err := o.registration.bundle()
+		if err != nil {
+			return err
+		}
+		if err := rules.wait(ctx); err != nil {
+			return err
+		}
+		return o.registration.printTo(s, rules.chain, rules.webhooks, bundle)
+	}
+	server, listener, err := o.server(ctx, s, logger, registry, rules)
+	if err != nil {
+		return err
+	}
+	serving, end := context.WithCancel(ctx)
+	defer end()
+	context.AfterFunc(beside, end)
+	err = server.Serve(serving, listener)
+	switch failed := context.Cause(beside); {
+	case failed != nil:
+		return failed
+	case err != nil && ctx.Err() != nil:
+		return &failure{err}
+	}
+	return err
+}
+
+// servedRules is who answers, and what there is to know about it.
+type servedRules struct {
+	chain *interpreter.Chain
+	// webhooks is nil if no other hooks are asked.
+	webhooks interpreter.Layer
+	// admission are the options for reviewing customizations that would be in force here.
+	admission []declarative.Option
+	// stored is nil if nobody knows what an API server has stored.
+	stored admission.Stored
+	// follow are what keeps rules in step with their sources, until a context ends.
+	follow []func(context.Context) error
+	// ready is nil if the rules always are; wait waits for that.
+	ready func() error
+	wait  func(context.Context) error
+}
+
+// rules makes the chain of the rules that the flags name. In files, they are read by then.
+func (o *serveOptions) rules(ctx context.Context, s *session, logger *slog.Logger, registry *prometheus.Registry) (*servedRules, error) {
+	engineOptions, err := o.engineOptions(s)
+	if err != nil {
+		return nil, err
+	}
+	engineOptions = append(engineOptions, luakube.WithLog(logger))
+	engine, err := newEngine(engineOptions)
+	if err != nil {
+		return nil, err
+	}
+	r := &servedRules{
+		admission: []declarative.Option{declarative.WithEngine(engine)},
+		wait:      func(context.Context) error { return nil },
+	}
+	bundle := thirdparty.New(engineOptions...)
+	if o.cluster.chosen() {
+		err = o.rulesOnServer(r, bundle, logger, registry)
+	} else {
+		err = o.rulesInFiles(ctx, s, r, bundle, logger, registry)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Otherwise the first question about a kind would take longer than the others.
+	if err := bundle.Load(); err != nil {
+		return nil, fmt.Errorf("bundled rules: %w", err)
+	}
+	registry.MustRegister(ruleCount{r.chain})
+	return r, nil
+}
+
+func (o *serveOptions) rulesInFiles(ctx context.Context, s *session, r *servedRules, bundle *thirdparty.Bundle, logger *slog.Logger, registry *prometheus.Registry) error {
+	files := &fileRules{
+		flags: &o.ruleFlags, options: r.admission, stderr: s, logger: logger,
+		metrics: newFileMetrics(registry), poll: filesPoll,
+	}
+	if err := files.load(ctx, s); err != nil {
+		return err
+	}
+	r.follow = append(r.follow, files.run)
+	r.chain = newChain(files, nil, bundle)
+	return nil
+}
+
+// klogger guards the one logger that client-go has in a process.
+var klogger sync.Once
+
+func (o *serveOptions) rulesOnServer(r *servedRules, bundle *thirdparty.Bundle, logger *slog.Logger, registry *prometheus.Registry) error {
+	klogger.Do(func() { klog.SetSlogLogger(logger) })
+	config, err := o.cluster.config()
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("kubeconfig: %w", err)
+	}
+	options := []follow.Option{follow.WithLogger(logger), follow.WithRegisterer(registry)}
+	empty, err := declarative.New(nil, r.admission...)
+	if err != nil {
+		return err
+	}
+	customizations, err := declarativelive.New(client, empty, options...)
+	if err != nil {
+		return err
+	}
+	hooks, err := webhook.New(nil, webhook.WithRegisterer(registry), webhook.WithSkip(o.skip(logger)))
+	if err != nil {
+		return err
+	}
+	webhooks, err := webhooklive.New(client, hooks, options...)
+	if err != nil {
+		return err
+	}
+	logger.Info("rules come from an API server", "server", config.Host)
+	r.stored = customizations
+	r.webhooks = webhooks
+	r.chain = newChain(customizations, webhooks, bundle)
+	r.follow = append(r.follow, customizations.Run, func(ctx context.Context) error {
+		defer hooks.Close()
+		return webhooks.Run(ctx)
+	})
+	r.ready = func() error { return errors.Join(customizations.Ready(), webhooks.Ready()) }
+	r.wait = func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, printPatience)
+		defer cancel()
+		return errors.Join(customizations.Wait(ctx), webhooks.Wait(ctx))
+	}
+	return nil
+}
+
+// skip leaves out the hooks that lead to this server, which would ask itself otherwise, and tells once of each.
+func (o *serveOptions) skip(logger *slog.Logger) func(string, *v1alpha1.ResourceInterpreterWebhook) bool {
+	told := map[string]bool{} // A layer is replaced by one goroutine at a time.
+	return func(configuration string, w *v1alpha1.ResourceInterpreterWebhook) bool {
+		own := o.registration.isOwn(w)
+		identity := configuration + "/" + w.Name
+		if own && !told[identity] {
+			told[identity] = true
+			logger.Info("a hook leads to this server, and is not asked", "hook", identity)
+		}
+		return own
+	}
+}
+
+// server makes the server, and what it listens on. Mistakes in flags that only show now are still told as such.
+func (o *serveOptions) server(ctx context.Context, s *session, logger *slog.Logger, registry *prometheus.Registry, rules *servedRules) (_ *webhook.Server, _ net.Listener, err error) {
+	limit, err := resource.ParseQuantity(o.body)
+	if err != nil {
+		return nil, nil, usage("--limit-body: %q is no quantity such as 8Mi", o.body)
+	}
+	questions, err := webhook.NewHandler(rules.chain, webhook.WithLogger(logger), webhook.WithHandlerRegisterer(registry),
+		webhook.WithBodyLimit(limit.Value()), webhook.WithMaxInFlight(o.inFlight), webhook.WithMaxTime(o.answer))
+	if err != nil {
+		return nil, nil, usage("limits: %w", err)
+	}
+	reviews, err := admission.New(rules.stored, admission.WithLogger(logger), admission.WithRegisterer(registry), admission.WithLayerOptions(rules.admission...))
+	if err != nil {
+		return nil, nil, err
+	}
+	options := []webhook.ServerOption{
+		webhook.WithServerLogger(logger), webhook.WithGatherer(registry), webhook.WithPage(validatePath, reviews),
+	}
+	if rules.ready != nil {
+		options = append(options, webhook.WithReady(rules.ready))
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--listen %s: %w", o.listen, withoutAddress(err))
+	}
+	defer func() {
+		if err != nil {
+			_ = listener.Close()
+		}
+	}()
+	if o.selfSigned {
+		certificate, err := o.certify(ctx, s, listener.Addr(), rules)
+		if err != nil {
+			return nil, nil, err
+		}
+		options = append(options, certificate)
+	} else {
+		options = append(options, webhook.WithCertificateFiles(o.certificate, o.key))
+	}
+	// Options that are made of flags, in the order in which a mistake is looked for.
+	for _, flag := range []struct {
+		name   string
+		option webhook.ServerOption
+	}{
+		{"--drain and --grace", webhook.WithShutdown(o.drain, o.grace)},
+		{"--pprof-address", webhook.WithPprof(o.pprof)},
+	} {
+		if flag.name == "--pprof-address" && o.pprof == "" {
+			continue
+		}
+		options = append(options, func(server *webhook.Server) error {
+			if err := flag.option(server); err != nil {
+				return usage("%s: %w", flag.name, err)
+			}
+			return nil
+		})
+	}
+	server, err := webhook.NewServer(o.paths(questions), options...)
+	if err != nil {
+		return nil, nil, o.serverError(err)
+	}
+	return server, listener, nil
+}
+
+// serverError names the files of a certificate that cannot be used.
+func (o *serveOptions) serverError(err error) error {
+	if errors.Is(err, errUsage) || o.selfSigned {
+		return err
+	}
+	return fmt.Errorf("--tls-cert-file %s, --tls-private-key-file %s: %w", o.certificate, o.key, err)
+}
+
+// withoutAddress is an error of listening without the address, which the message has already.
+func withoutAddress(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}
+
+// paths answers questions where they are expected, and says what there is elsewhere.
+func (o *serveOptions) paths(questions http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(interpretPath, questions)
+	// A Service reference without a path means the root.
+	mux.Handle("/{$}", questions)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, fmt.Sprintf("there is no %s; questions go to %s, reviews to %s", r.URL.Path, interpretPath, validatePath), http.StatusNotFound)
+	})
+	return mux
+}
+
+// certify makes a certificate for a first try, and prints what callers need to trust it.
+func (o *serveOptions) certify(ctx context.Context, s *session, address net.Addr, rules *servedRules) (webhook.ServerOption, error) {
+	host, port, err := net.SplitHostPort(address.String())
+	if err != nil {
+		return nil, err
+	}
+	hosts := []string{"localhost", "127.0.0.1", "::1"}
+	if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
+		hosts = append([]string{host}, hosts...)
+	} else if name, err := os.Hostname(); err == nil {
+		hosts = append(hosts, name)
+	}
+	if o.registration.url == "" && o.registration.service == "" {
+		o.registration.url = "https://" + net.JoinHostPort(hosts[0], port)
+	}
+	own, err := o.registration.client("", nil)
+	if err != nil {
+		return nil, err
+	}
+	if named, _, err := net.SplitHostPort(addressOf(&own)); err == nil {
+		hosts = append(hosts, named)
+	}
+	pair, authority, err := selfSigned(hosts)
+	if err != nil {
+		return nil, fmt.Errorf("--self-signed: %w", err)
+	}
+	if o.registration.print != "" {
+		if err := rules.wait(ctx); err != nil {
+			return nil, err
+		}
+		err = o.registration.printTo(s, rules.chain, rules.webhooks, authority)
+	} else {
+		_, err = s.out.Write(authority)
+		err = errors.Join(err, s.out.Flush())
+	}
+	return webhook.WithTLS(&tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}), err
+}
+
+func newLogger(s *session, format string, level slog.Level) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	if format == logJSON {
+		return slog.New(slog.NewJSONHandler(s.stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(s.stderr, options))
+}
+
+// newRegistry makes the registry of a server's metrics, with those of the process.
+func newRegistry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "interpret_build_info", Help: "Always 1; the version is a label.",
+		ConstLabels: prometheus.Labels{"version": versionText()},
+	})
+	build.Set(1)
+	r.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+// ruleCount counts the rules of each layer when somebody looks.
+type ruleCount struct{ chain *interpreter.Chain }
+
+var ruleCountDesc = prometheus.NewDesc("interpret_rules", "Rules in force, by layer.", []string{"layer"}, nil)
+
+// Describe describes the metric.
+func (c ruleCount) Describe(to chan<- *prometheus.Desc) { to <- ruleCountDesc }
+
+// Collect counts.
+func (c ruleCount) Collect(to chan<- prometheus.Metric) {
+	for _, layer := range c.chain.Layers() {
+		if lister, ok := layer.(interpreter.Lister); ok {
+			to <- prometheus.MustNewConstMetric(ruleCountDesc, prometheus.GaugeValue, float64(len(lister.Entries())), layer.Name())
+		}
+	}
+}
