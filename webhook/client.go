@@ -49,10 +49,7 @@ type Resolver interface {
 
 // Layer asks hooks. It is safe for many goroutines, also while it is replaced.
 type Layer struct {
-	settings
-	name string
-	// skip says which hooks are left out, nil if none are.
-	skip func(configuration string, w *v1alpha1.ResourceInterpreterWebhook) bool
+	options
 	// The hooks in force. A call goes on with those it started with.
 	hooks atomic.Pointer[hookSet]
 	// One replacement at a time.
@@ -74,16 +71,24 @@ type settings struct {
 	metrics         *clientMetrics
 }
 
-// Option changes a Layer that is being made.
-type Option func(*Layer) error
+// options are what a layer is made with.
+type options struct {
+	settings
+	name string
+	// skip says which hooks are left out, nil if none are.
+	skip func(configuration string, w *v1alpha1.ResourceInterpreterWebhook) bool
+}
+
+// Option changes a Layer, or a Caller, that is being made.
+type Option func(*options) error
 
 // WithName sets the layer's name in messages. Without it that is DefaultName.
 func WithName(name string) Option {
-	return func(l *Layer) error {
+	return func(o *options) error {
 		if name == "" {
 			return errors.New("the layer's name is empty")
 		}
-		l.name = name
+		o.name = name
 		return nil
 	}
 }
@@ -91,8 +96,8 @@ func WithName(name string) Option {
 // WithResolver sets where Services are looked up. Without it their DNS names are used, which only resolve
 // inside the cluster.
 func WithResolver(r Resolver) Option {
-	return func(l *Layer) error {
-		l.resolver = r
+	return func(o *options) error {
+		o.resolver = r
 		return nil
 	}
 }
@@ -100,8 +105,8 @@ func WithResolver(r Resolver) Option {
 // WithClientCertificate sets what proves to hooks who asks; the function is called for every new connection.
 // Karmada never sends a certificate, so a hook that insists on one can only be called by this client.
 func WithClientCertificate(certificate func() (*tls.Certificate, error)) Option {
-	return func(l *Layer) error {
-		l.certificate = certificate
+	return func(o *options) error {
+		o.certificate = certificate
 		return nil
 	}
 }
@@ -109,8 +114,8 @@ func WithClientCertificate(certificate func() (*tls.Certificate, error)) Option 
 // WithTLSConfig has a function change the TLS configuration of every hook after all that the webhook
 // configuration says is in it, the CA bundle included. It is for tools that people try hooks with.
 func WithTLSConfig(change func(*tls.Config)) Option {
-	return func(l *Layer) error {
-		l.adaptTLS = change
+	return func(o *options) error {
+		o.adaptTLS = change
 		return nil
 	}
 }
@@ -118,24 +123,24 @@ func WithTLSConfig(change func(*tls.Config)) Option {
 // WithTransportWrapper puts something around each of the transports that calls go through, such as what traces
 // or shows them. It sees a request once for every time it is sent.
 func WithTransportWrapper(wrap func(http.RoundTripper) http.RoundTripper) Option {
-	return func(l *Layer) error {
-		l.wrapTransport = wrap
+	return func(o *options) error {
+		o.wrapTransport = wrap
 		return nil
 	}
 }
 
 // WithTimeout bounds the calls of hooks without timeoutSeconds. Without it that is DefaultTimeout.
 func WithTimeout(d time.Duration) Option {
-	return func(l *Layer) error {
-		l.timeout = d
+	return func(o *options) error {
+		o.timeout = d
 		return positive("timeout", d)
 	}
 }
 
 // WithAnswerLimit bounds the bytes of an answer. Without it that is DefaultAnswerLimit.
 func WithAnswerLimit(bytes int64) Option {
-	return func(l *Layer) error {
-		l.answerLimit = bytes
+	return func(o *options) error {
+		o.answerLimit = bytes
 		return positive("answer limit", bytes)
 	}
 }
@@ -143,8 +148,8 @@ func WithAnswerLimit(bytes int64) Option {
 // WithConcurrency bounds the calls of one hook that are in flight; further ones wait, at the expense of
 // their time. Without it that is DefaultConcurrency.
 func WithConcurrency(calls int) Option {
-	return func(l *Layer) error {
-		l.concurrency = calls
+	return func(o *options) error {
+		o.concurrency = calls
 		return positive("concurrency", calls)
 	}
 }
@@ -153,8 +158,8 @@ func WithConcurrency(calls int) Option {
 // a single call is let through, whose outcome decides. Without it that is DefaultBreakerFailures and
 // DefaultBreakerPause.
 func WithBreaker(failures uint32, pause time.Duration) Option {
-	return func(l *Layer) error {
-		l.breakerFailures, l.breakerPause = failures, pause
+	return func(o *options) error {
+		o.breakerFailures, o.breakerPause = failures, pause
 		return errors.Join(positive("number of failures", failures), positive("pause", pause))
 	}
 }
@@ -163,8 +168,8 @@ func WithBreaker(failures uint32, pause time.Duration) Option {
 // server that is registered as a hook itself, and follows the configurations, leaves itself out. The function is
 // called for every valid hook whenever the layer is replaced.
 func WithSkip(skip func(configuration string, w *v1alpha1.ResourceInterpreterWebhook) bool) Option {
-	return func(l *Layer) error {
-		l.skip = skip
+	return func(o *options) error {
+		o.skip = skip
 		return nil
 	}
 }
@@ -172,8 +177,8 @@ func WithSkip(skip func(configuration string, w *v1alpha1.ResourceInterpreterWeb
 // WithRegisterer registers the metrics of the calls. Without it nothing is counted. Layers that share a
 // Registerer share the metrics.
 func WithRegisterer(r prometheus.Registerer) Option {
-	return func(l *Layer) error {
-		l.registerer = r
+	return func(o *options) error {
+		o.registerer = r
 		return nil
 	}
 }
@@ -185,25 +190,33 @@ func positive[T int | int64 | uint32 | time.Duration](what string, v T) error {
 	return nil
 }
 
-// New makes a layer of webhook configurations, all of which must be valid. For a layer that lives with
-// broken ones, make it of none and call Replace.
-func New(configurations []*v1alpha1.ResourceInterpreterWebhookConfiguration, options ...Option) (*Layer, error) {
-	l := &Layer{name: DefaultName, settings: settings{
+// newOptions are the defaults as a list of options changes them, with the metrics registered.
+func newOptions(list []Option) (options, error) {
+	o := options{name: DefaultName, settings: settings{
 		timeout:         DefaultTimeout,
 		answerLimit:     DefaultAnswerLimit,
 		concurrency:     DefaultConcurrency,
 		breakerFailures: DefaultBreakerFailures,
 		breakerPause:    DefaultBreakerPause,
 	}}
-	for _, o := range options {
-		if err := o(l); err != nil {
-			return nil, err
+	for _, option := range list {
+		if err := option(&o); err != nil {
+			return o, err
 		}
 	}
 	var err error
-	if l.metrics, err = newClientMetrics(l.registerer); err != nil {
+	o.metrics, err = newClientMetrics(o.registerer)
+	return o, err
+}
+
+// New makes a layer of webhook configurations, all of which must be valid. For a layer that lives with
+// broken ones, make it of none and call Replace.
+func New(configurations []*v1alpha1.ResourceInterpreterWebhookConfiguration, list ...Option) (*Layer, error) {
+	o, err := newOptions(list)
+	if err != nil {
 		return nil, err
 	}
+	l := &Layer{options: o}
 	l.hooks.Store(&hookSet{})
 	if err := l.Replace(configurations); err != nil {
 		l.Close()
@@ -280,7 +293,7 @@ func (l *Layer) Replace(configurations []*v1alpha1.ResourceInterpreterWebhookCon
 	l.hooks.Store(fresh)
 	for _, h := range old.sorted {
 		if !kept[h] {
-			h.retire(fresh.has(h.identity))
+			h.caller.close(!fresh.has(h.identity))
 		}
 	}
 	return errors.Join(errs...)

@@ -98,7 +98,7 @@ func answered(err error) bool {
 }
 
 // tlsError adds to an error of a TLS handshake what its text lacks: whose certificate was expected.
-func (h *hook) tlsError(err error) error {
+func (c *Caller) tlsError(err error) error {
 	var verification *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	switch {
@@ -108,7 +108,7 @@ func (h *hook) tlsError(err error) error {
 	default:
 		return err
 	}
-	return &handshakeError{fmt.Errorf("%w (expected a certificate for %q, signed by %s)", err, h.serverName, h.authority)}
+	return &handshakeError{fmt.Errorf("%w (expected a certificate for %q, signed by %s)", err, c.serverName, c.authority)}
 }
 
 // handshakeError is a failed TLS handshake, which repeating would not mend.

@@ -47,8 +47,8 @@ type lane struct {
 
 // lanes spread the calls of a hook, in turn, over its endpoints.
 type lanes struct {
-	hook *hook
-	tls  *tls.Config
+	caller *Caller
+	tls    *tls.Config
 	// broken is why there can be no connection.
 	broken error
 	// resolve gives the addresses to dial; nil, like no address, means the host of the URL.
@@ -60,28 +60,28 @@ type lanes struct {
 	list      []*lane
 }
 
-// newLanes prepares the connections of a hook, and opens none. It fills in what the hook says about TLS.
-func newLanes(h *hook, resolve func(context.Context) ([]string, error)) *lanes {
-	l := &lanes{hook: h, resolve: resolve}
-	bundle := h.webhook.ClientConfig.CABundle
+// newLanes prepares the connections of a caller, and opens none. It fills in what the caller says about TLS.
+func newLanes(c *Caller, resolve func(context.Context) ([]string, error)) *lanes {
+	l := &lanes{caller: c, resolve: resolve}
+	bundle := c.client.CABundle
 	l.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 	if resolve != nil {
-		l.tls.ServerName = h.serverName
+		l.tls.ServerName = c.serverName
 	}
-	h.authority = "the system's roots, as there is no caBundle"
+	c.authority = "the system's roots, as there is no caBundle"
 	if len(bundle) > 0 {
 		l.tls.RootCAs = x509.NewCertPool()
 		if !l.tls.RootCAs.AppendCertsFromPEM(bundle) {
 			// Admission lets it pass, so it is the call that fails.
 			l.broken = &handshakeError{errors.New("there is no certificate in the caBundle")}
 		}
-		h.authority = "the caBundle, " + authorities(bundle)
+		c.authority = "the caBundle, " + authorities(bundle)
 	}
-	if h.certificate != nil {
-		l.tls.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return h.certificate() }
+	if c.certificate != nil {
+		l.tls.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c.certificate() }
 	}
-	if h.adaptTLS != nil {
-		h.adaptTLS(l.tls)
+	if c.adaptTLS != nil {
+		c.adaptTLS(l.tls)
 	}
 	return l
 }
@@ -179,13 +179,13 @@ func (l *lanes) current(ctx context.Context) ([]*lane, error) {
 // lane makes a pool of connections. An address that is not the URL's own is dialled without a proxy, which
 // could not know it.
 func (l *lanes) lane(address string) *lane {
-	dialer := &net.Dialer{Timeout: min(dialTimeout, l.hook.timeout/2), KeepAlive: 30 * time.Second}
+	dialer := &net.Dialer{Timeout: min(dialTimeout, l.caller.timeout/2), KeepAlive: 30 * time.Second}
 	t := &http.Transport{
 		// With a TLS configuration of its own, and without asking for more, a transport speaks HTTP/1.1.
 		TLSClientConfig:     l.tls,
 		DialContext:         dialer.DialContext,
 		Proxy:               http.ProxyFromEnvironment,
-		MaxIdleConnsPerHost: l.hook.concurrency,
+		MaxIdleConnsPerHost: l.caller.concurrency,
 		IdleConnTimeout:     idleTimeout,
 	}
 	if address != "" {
@@ -195,8 +195,8 @@ func (l *lanes) lane(address string) *lane {
 		}
 	}
 	fresh := &lane{address: address, transport: t, calls: t}
-	if l.hook.wrapTransport != nil {
-		fresh.calls = l.hook.wrapTransport(t)
+	if l.caller.wrapTransport != nil {
+		fresh.calls = l.caller.wrapTransport(t)
 	}
 	fresh.renewal.Store(time.Now().Add(connectionAge).UnixNano())
 	return fresh

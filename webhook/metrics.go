@@ -9,8 +9,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sony/gobreaker/v2"
-
-	"github.com/kubeinterpret/interpret/interpreter"
 )
 
 // buckets are seconds: from what a hook on the same node takes to the longest timeout there is.
@@ -71,8 +69,8 @@ type flight struct {
 
 // start begins to count a call. The gauge is looked up once, so that the end is counted where the start was,
 // also if the hook's metrics are forgotten in between.
-func (m *clientMetrics) start(hook string, op interpreter.Operation) flight {
-	f := flight{metrics: m, hook: hook, operation: string(op)}
+func (m *clientMetrics) start(hook, operation string) flight {
+	f := flight{metrics: m, hook: hook, operation: operation}
 	if m != nil {
 		f.inFlight = m.inFlight.WithLabelValues(f.hook, f.operation)
 		f.inFlight.Inc()
