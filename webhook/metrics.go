@@ -137,23 +137,24 @@ type serverMetrics struct {
 	inFlight prometheus.Gauge
 }
 
-func newServerMetrics(r prometheus.Registerer) (*serverMetrics, error) {
+// newServerMetrics makes the metrics of a protocol, whose label tells questions apart.
+func newServerMetrics(r prometheus.Registerer, prefix, label string) (*serverMetrics, error) {
 	if r == nil {
 		return nil, nil
 	}
 	m := &serverMetrics{}
 	var errs [3]error
 	m.requests, errs[0] = register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "interpret_webhook_requests_total",
-		Help: "Questions that were asked, by the code of the answer; the operation is empty where it could not be read.",
-	}, []string{"operation", "code"}))
+		Name: prefix + "_requests_total",
+		Help: "Questions that were asked, by the code of the answer; the " + label + " is empty where it could not be read.",
+	}, []string{label, "code"}))
 	m.seconds, errs[1] = register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "interpret_webhook_request_duration_seconds",
+		Name:    prefix + "_request_duration_seconds",
 		Help:    "How long answers take, with reading the question.",
 		Buckets: buckets,
-	}, []string{"operation"}))
+	}, []string{label}))
 	m.inFlight, errs[2] = register(r, prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "interpret_webhook_requests_in_flight",
+		Name: prefix + "_requests_in_flight",
 		Help: "Questions that are being read, worked on or answered.",
 	}))
 	return m, errors.Join(errs[:]...)
@@ -166,20 +167,16 @@ func (m *serverMetrics) begin() {
 }
 
 // end counts a question that was answered or turned away.
-func (m *serverMetrics) end(x *exchange) {
+func (m *serverMetrics) end(x *Exchange) {
 	if m == nil {
 		return
 	}
-	operation := ""
-	if x.req != nil {
-		operation = string(x.req.Operation)
-	}
 	code := "other"
-	if http.StatusText(int(x.code)) != "" {
+	if http.StatusText(int(x.Code)) != "" {
 		// A rule may choose any number; not every one gets a counter.
-		code = strconv.Itoa(int(x.code))
+		code = strconv.Itoa(int(x.Code))
 	}
 	m.inFlight.Dec()
-	m.requests.WithLabelValues(operation, code).Inc()
-	m.seconds.WithLabelValues(operation).Observe(time.Since(x.start).Seconds())
+	m.requests.WithLabelValues(x.Subject, code).Inc()
+	m.seconds.WithLabelValues(x.Subject).Observe(time.Since(x.start).Seconds())
 }

@@ -295,16 +295,16 @@ func ResponseOf(req *interpreter.Request, res *interpreter.Result) (*v1alpha1.Re
 
 // FailureOf is the response that says why there is no answer; the UID is left to the caller.
 func FailureOf(err error) *v1alpha1.ResourceInterpreterResponse {
-	message := err.Error()
-	if status, ok := err.(*StatusError); ok {
-		message = status.Message
-	}
-	return &v1alpha1.ResourceInterpreterResponse{Status: &v1alpha1.RequestStatus{Code: Code(err), Message: message}}
+	return &v1alpha1.ResourceInterpreterResponse{Status: &v1alpha1.RequestStatus{Code: Code(err), Message: failureMessage(err)}}
 }
 
 // EncodeResponse writes a response in its envelope as the body of an HTTP response.
 func EncodeResponse(w *v1alpha1.ResourceInterpreterResponse) ([]byte, error) {
-	return json.Marshal(&v1alpha1.ResourceInterpreterContext{TypeMeta: envelope, Response: w})
+	return json.Marshal(envelop(w))
+}
+
+func envelop(w *v1alpha1.ResourceInterpreterResponse) *v1alpha1.ResourceInterpreterContext {
+	return &v1alpha1.ResourceInterpreterContext{TypeMeta: envelope, Response: w}
 }
 
 // DecodeResponse reads the answer to a question from the body of an HTTP response. A *StatusError is the
