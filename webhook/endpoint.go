@@ -71,7 +71,7 @@ type Protocol struct {
 
 // Exchange is one question and what becomes of it.
 type Exchange struct {
-	// UID is the question's. Before Answer has said so it is unknown.
+	// UID is the question's. Answer sets it; from a body that it cannot decode the endpoint takes it.
 	UID types.UID
 	// Subject is the value of the label that the protocol's metrics have, one of few.
 	Subject string
@@ -98,7 +98,6 @@ func (x *Exchange) Header() http.Header { return x.request.Header }
 // than 200.
 type TurnAway struct {
 	Status  int
-	Reason  metav1.StatusReason
 	Message string
 }
 
@@ -208,8 +207,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetReadDeadline(x.start.Add(prefixTime))
 		x.UID = prefixUID(r.Body)
 		w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
-		e.turnAway(w, x, &TurnAway{http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
-			fmt.Sprintf("%d questions are being worked on, come back in %d s", cap(e.slots), retryAfter)})
+		e.turnAway(w, x, &TurnAway{http.StatusTooManyRequests, fmt.Sprintf("%d questions are being worked on, come back in %d s", cap(e.slots), retryAfter)})
 		return
 	}
 	defer e.done(x)
@@ -240,6 +238,9 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	response, err := e.protocol.Answer(ctx, x, buffer.Bytes())
 	if err != nil {
+		if x.UID == "" {
+			x.UID = findUID(buffer.Bytes())
+		}
 		e.fail(w, x, err)
 		return
 	}
@@ -251,12 +252,10 @@ func (e *Endpoint) unread(w http.ResponseWriter, err error, limit time.Duration)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return &TurnAway{http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
-			fmt.Sprintf("the body has more than %d bytes", tooLarge.Limit)}
+		return &TurnAway{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", tooLarge.Limit)}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
-		return &TurnAway{http.StatusRequestTimeout, metav1.StatusReasonTimeout,
-			fmt.Sprintf("the body did not come to its end within %s", limit)}
+		return &TurnAway{http.StatusRequestTimeout, fmt.Sprintf("the body did not come to its end within %s", limit)}
 	}
 	return fmt.Errorf("%w: the body: %w", interpreter.ErrInvalidRequest, err)
 }
@@ -381,6 +380,25 @@ func (e *Endpoint) write(w http.ResponseWriter, x *Exchange, response any) {
 	e.send(w, x, body)
 }
 
+// reasons are the words that the Kubernetes API has for codes.
+var reasons = map[int32]metav1.StatusReason{
+	http.StatusBadRequest:            metav1.StatusReasonBadRequest,
+	http.StatusNotFound:              metav1.StatusReasonNotFound,
+	http.StatusRequestTimeout:        metav1.StatusReasonTimeout,
+	http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
+	http.StatusUnsupportedMediaType:  metav1.StatusReasonUnsupportedMediaType,
+	http.StatusUnprocessableEntity:   metav1.StatusReasonInvalid,
+	http.StatusTooManyRequests:       metav1.StatusReasonTooManyRequests,
+	http.StatusInternalServerError:   metav1.StatusReasonInternalError,
+	http.StatusServiceUnavailable:    metav1.StatusReasonServiceUnavailable,
+	http.StatusGatewayTimeout:        metav1.StatusReasonTimeout,
+}
+
+// FailureStatus is the Status of a failure with a code, for the protocols whose responses hold one.
+func FailureStatus(code int32, message string) metav1.Status {
+	return metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reasons[code], Message: message}
+}
+
 // refusal is the body of an HTTP status other than 200: what Kubernetes clients show the message of, and
 // beside it the response that the protocol has.
 type refusal struct {
@@ -391,10 +409,9 @@ type refusal struct {
 // turnAway refuses a question with an HTTP status.
 func (e *Endpoint) turnAway(w http.ResponseWriter, x *Exchange, t *TurnAway) {
 	x.status, x.Code, x.Message = t.Status, int32(t.Status), t.Message
-	body, err := json.Marshal(&refusal{Response: e.protocol.Failure(x.UID, x.Code, x.Message), Status: metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-		Status:   metav1.StatusFailure, Code: x.Code, Reason: t.Reason, Message: t.Message,
-	}})
+	status := FailureStatus(x.Code, t.Message)
+	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	body, err := json.Marshal(&refusal{Response: e.protocol.Failure(x.UID, x.Code, x.Message), Status: status})
 	if err != nil {
 		http.Error(w, t.Message, t.Status)
 		return

@@ -5,13 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"regexp"
-	"runtime/debug"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -20,6 +16,7 @@ import (
 
 	"github.com/kubeinterpret/interpret/declarative"
 	"github.com/kubeinterpret/interpret/interpreter/v1alpha1"
+	"github.com/kubeinterpret/interpret/webhook"
 )
 
 // DefaultBodyLimit is how many bytes a review may have. An update carries two objects of at most 1.5 MiB
@@ -36,13 +33,13 @@ type Stored interface {
 // on whatever path.
 //
 // A refusal is an answer, with the HTTP status 200. Another status means that there was no review to answer:
-// 400 for what is none, 413 for a body that is too long.
+// 400 for what is none, and those of every [webhook.Endpoint].
 type Handler struct {
-	stored    Stored
-	layer     []declarative.Option
-	bodyLimit int64
-	logger    *slog.Logger
-	reviews   *prometheus.CounterVec
+	*webhook.Endpoint
+	stored   Stored
+	layer    []declarative.Option
+	endpoint []webhook.HandlerOption
+	reviews  *prometheus.CounterVec
 }
 
 // Option changes a Handler that is being made.
@@ -57,20 +54,14 @@ func WithLayerOptions(options ...declarative.Option) Option {
 }
 
 // WithBodyLimit bounds the bytes of a review. Without it that is DefaultBodyLimit.
-func WithBodyLimit(bytes int64) Option {
-	return func(h *Handler) error {
-		if bytes <= 0 {
-			return fmt.Errorf("the body limit must be positive, got %d", bytes)
-		}
-		h.bodyLimit = bytes
-		return nil
-	}
-}
+func WithBodyLimit(bytes int64) Option { return withEndpoint(webhook.WithBodyLimit(bytes)) }
 
 // WithLogger has a line logged for every review. Without it nothing is.
-func WithLogger(l *slog.Logger) Option {
+func WithLogger(l *slog.Logger) Option { return withEndpoint(webhook.WithLogger(l)) }
+
+func withEndpoint(o webhook.HandlerOption) Option {
 	return func(h *Handler) error {
-		h.logger = l
+		h.endpoint = append(h.endpoint, o)
 		return nil
 	}
 }
@@ -96,42 +87,69 @@ func WithRegisterer(r prometheus.Registerer) Option {
 
 // New makes a handler. Without stored, which may be nil, customizations are not compared with others.
 func New(stored Stored, options ...Option) (*Handler, error) {
-	h := &Handler{stored: stored, bodyLimit: DefaultBodyLimit, logger: slog.New(slog.DiscardHandler)}
+	h := &Handler{stored: stored}
 	for _, o := range options {
 		if err := o(h); err != nil {
 			return nil, err
 		}
 	}
 	// Options of the layer that are wrong are told now, not to everybody who stores something.
-	_, err := declarative.New(nil, h.layer...)
+	if _, err := declarative.New(nil, h.layer...); err != nil {
+		return nil, err
+	}
+	var err error
+	h.Endpoint, err = webhook.NewEndpoint(webhook.Protocol{
+		Name:      "review",
+		BodyLimit: DefaultBodyLimit,
+		Answer:    h.answer,
+		Failure: func(uid types.UID, code int32, message string) any {
+			answer := fails(code, message)
+			answer.UID = uid
+			return answer
+		},
+		Envelop: func(response any) any {
+			return &admissionv1.AdmissionReview{TypeMeta: envelope, Response: response.(*admissionv1.AdmissionResponse)}
+		},
+	}, h.endpoint...)
 	return h, err
 }
 
-// ServeHTTP answers one review.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	start := time.Now()
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.bodyLimit))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		h.turnAway(w, body, http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
-			fmt.Sprintf("the review has more than %d bytes", tooLarge.Limit))
-		return
-	}
+var envelope = metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"}
+
+// answer answers the review in a body.
+func (h *Handler) answer(ctx context.Context, x *webhook.Exchange, body []byte) (any, error) {
 	review := &admissionv1.AdmissionReview{}
+	if err := decode(body, review); err != nil {
+		return nil, &webhook.TurnAway{Status: http.StatusBadRequest, Message: err.Error()}
+	}
+	req := review.Request
+	x.UID = req.UID
+	outcome := "failed"
+	x.About = func() []slog.Attr {
+		return []slog.Attr{
+			slog.String("operation", string(req.Operation)), slog.String("resource", req.Resource.Resource),
+			slog.String("name", req.Name), slog.String("user", req.UserInfo.Username), slog.String("outcome", outcome),
+		}
+	}
+	var answer *admissionv1.AdmissionResponse
+	err := x.Run(ctx, "the review", func() error {
+		answer = h.review(ctx, req)
+		return nil
+	})
 	if err == nil {
-		err = decode(body, review)
+		outcome = outcomeOf(answer)
+	}
+	if h.reviews != nil {
+		h.reviews.WithLabelValues(resourceOf(req), outcome).Inc()
 	}
 	if err != nil {
-		h.turnAway(w, body, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
-		return
+		return nil, err
 	}
-	answer := h.review(r.Context(), review.Request)
-	outcome := outcomeOf(answer)
-	if h.reviews != nil {
-		h.reviews.WithLabelValues(resourceOf(review.Request), outcome).Inc()
+	answer.UID = req.UID
+	if answer.Result != nil {
+		x.Code, x.Message = answer.Result.Code, answer.Result.Message
 	}
-	h.log(r.Context(), review.Request, answer, outcome, time.Since(start))
-	write(w, http.StatusOK, &admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: answer})
+	return answer, nil
 }
 
 // decode reads a review that asks something.
@@ -157,16 +175,9 @@ func resourceOf(req *admissionv1.AdmissionRequest) string {
 	return req.Resource.Resource
 }
 
-// review answers, whatever happens.
-func (h *Handler) review(ctx context.Context, req *admissionv1.AdmissionRequest) (answer *admissionv1.AdmissionResponse) {
-	answer = &admissionv1.AdmissionResponse{}
-	defer func() {
-		if v := recover(); v != nil {
-			h.logger.LogAttrs(ctx, slog.LevelError, "panic", slog.String("uid", string(req.UID)), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
-			answer = fails(http.StatusInternalServerError, metav1.StatusReasonInternalError, fmt.Sprintf("panic: %v", v))
-		}
-		answer.UID = req.UID
-	}()
+// review answers. The UID is not in the response yet.
+func (h *Handler) review(ctx context.Context, req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	answer := &admissionv1.AdmissionResponse{}
 	if req.Operation != admissionv1.Create && req.Operation != admissionv1.Update {
 		answer.Allowed = true
 		return answer
@@ -181,16 +192,17 @@ func (h *Handler) review(ctx context.Context, req *admissionv1.AdmissionRequest)
 	f, err := checks[req.Resource.Resource](ctx, h, req)
 	switch {
 	case errors.Is(err, errUndecodable):
-		return fails(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+		return fails(http.StatusBadRequest, err.Error())
 	case err != nil:
-		return fails(http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error())
+		return fails(http.StatusInternalServerError, err.Error())
 	}
 	return f.answer(req)
 }
 
 // fails is the answer of a check that did not come to its end.
-func fails(code int32, reason metav1.StatusReason, message string) *admissionv1.AdmissionResponse {
-	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
+func fails(code int32, message string) *admissionv1.AdmissionResponse {
+	status := webhook.FailureStatus(code, message)
+	return &admissionv1.AdmissionResponse{Result: &status}
 }
 
 func outcomeOf(a *admissionv1.AdmissionResponse) string {
@@ -203,46 +215,4 @@ func outcomeOf(a *admissionv1.AdmissionResponse) string {
 		return "refused"
 	}
 	return "failed"
-}
-
-func (h *Handler) log(ctx context.Context, req *admissionv1.AdmissionRequest, a *admissionv1.AdmissionResponse, outcome string, took time.Duration) {
-	level := slog.LevelInfo
-	if outcome == "failed" {
-		level = slog.LevelError
-	}
-	attrs := []slog.Attr{
-		slog.String("uid", string(req.UID)), slog.String("operation", string(req.Operation)), slog.String("resource", req.Resource.Resource),
-		slog.String("name", req.Name), slog.String("user", req.UserInfo.Username), slog.String("outcome", outcome), slog.Duration("took", took),
-	}
-	if a.Result != nil {
-		attrs = append(attrs, slog.String("error", a.Result.Message))
-	}
-	h.logger.LogAttrs(ctx, level, "review", attrs...)
-}
-
-// refusal is the body of an HTTP status other than 200: a Status, whose message an API server shows, and
-// beside it the response that a review has.
-type refusal struct {
-	metav1.Status `json:",inline"`
-	Response      *admissionv1.AdmissionResponse `json:"response"`
-}
-
-// firstUID finds the UID of a request in a body that cannot be decoded; it is the first field of the request.
-var firstUID = regexp.MustCompile(`"uid"\s*:\s*"([^"\\]{1,64})"`)
-
-func (h *Handler) turnAway(w http.ResponseWriter, body []byte, code int, reason metav1.StatusReason, message string) {
-	answer := fails(int32(code), reason, message)
-	if found := firstUID.FindSubmatch(body); found != nil {
-		answer.UID = types.UID(found[1])
-	}
-	h.logger.Error("no review", "uid", answer.UID, "status", code, "error", message)
-	status := *answer.Result
-	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-	write(w, code, &refusal{status, answer})
-}
-
-func write(w http.ResponseWriter, code int, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // Who has gone does not read an error either.
 }

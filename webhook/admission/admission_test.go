@@ -98,7 +98,9 @@ func handler(t testing.TB, s admission.Stored, options ...admission.Option) *adm
 // post sends a body and gives what comes back.
 func post(h http.Handler, body []byte) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/validate", bytes.NewReader(body)))
+	r := httptest.NewRequest(http.MethodPost, "/validate", bytes.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	h.ServeHTTP(w, r)
 	return w
 }
 
@@ -324,7 +326,7 @@ func TestWhatIsNoReviewIsTurnedAwayWithItsUID(t *testing.T) {
 		"another kind":     {`{"apiVersion":"v1","kind":"Pod"}`, 400, "", `the body must be an AdmissionReview of admission.k8s.io/v1, got "Pod" of "v1"`},
 		"another version":  {`{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"u7"}}`, 400, "u7", "admission.k8s.io/v1beta1"},
 		"without question": {`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, 400, "", "has no request"},
-		"too long":         {`{"request":{"uid":"u7","name":"` + strings.Repeat("x", 2000) + `"}}`, 413, "u7", "the review has more than 1000 bytes"},
+		"too long":         {`{"request":{"uid":"u7","name":"` + strings.Repeat("x", 2000) + `"}}`, 413, "u7", "the body has more than 1000 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := post(handler(t, stored{}, admission.WithBodyLimit(1000)), []byte(c.body))
