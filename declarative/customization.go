@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -106,7 +105,7 @@ func decode(d *manifest.Document, n *yamlv3.Node, value any) (*Customization, er
 			if key, _ := manifest.Field(n, strings.Split(wrong.Field, ".")...); key != nil {
 				at = key
 			}
-			return nil, d.ErrorAt(at, fmt.Errorf("%s must be %s, got: %s", wrong.Field, jsonName(wrong.Type), wrong.Value))
+			return nil, d.ErrorAt(at, fmt.Errorf("%s must be %s, got: %s", wrong.Field, manifest.TypeName(wrong.Type), wrong.Value))
 		}
 		return nil, d.ErrorAt(n, err)
 	}
@@ -130,21 +129,6 @@ func dropOtherCase(object map[string]any) {
 	for _, rule := range drop(spec["customizations"], ruleKeys()...) {
 		drop(rule, "luaScript")
 	}
-}
-
-// jsonName is what a Go type looks like in JSON.
-func jsonName(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Struct, reflect.Map, reflect.Pointer:
-		return "an object"
-	case reflect.Slice:
-		return "an array"
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	}
-	return "a number"
 }
 
 // Place is a place in a file.
@@ -201,35 +185,5 @@ func (c *Customization) ScriptPlace(rule string, line, column int) Place {
 	if line == 0 {
 		return c.at(key.Line, key.Column)
 	}
-	if script.Style&yamlv3.LiteralStyle == 0 {
-		// Only a literal block shows the script's lines as they are; a plain or quoted one begins where its
-		// value does, and a folded one has lost them.
-		if script.Style&yamlv3.FoldedStyle != 0 || line > 1 {
-			return c.at(script.Line, 0)
-		}
-		if column > 0 {
-			column += script.Column - 1
-			if script.Style&(yamlv3.DoubleQuotedStyle|yamlv3.SingleQuotedStyle) != 0 {
-				column++
-			}
-		}
-		return c.at(script.Line, column)
-	}
-	place := c.at(script.Line+line, column)
-	if column > 0 {
-		place.Column += c.indent(script)
-	}
-	return place
+	return c.at(c.doc.TextPlace(script, line, column))
 }
-
-// indent is by how much a literal block is indented, told from its first line with text.
-func (c *Customization) indent(script *yamlv3.Node) int {
-	for i, line := range strings.Split(script.Value, "\n") {
-		if strings.TrimLeft(line, " ") != "" {
-			return leadingSpaces(c.doc.SourceLine(script.Line+1+i)) - leadingSpaces(line)
-		}
-	}
-	return 0
-}
-
-func leadingSpaces(s string) int { return len(s) - len(strings.TrimLeft(s, " ")) }
