@@ -45,6 +45,10 @@ func TestExamplesInHelpRun(t *testing.T) {
 				continue
 			}
 			shown++
+			if strings.HasPrefix(line, "interpret serve ") && !strings.Contains(line, "--print-config") {
+				assertServes(t, dir, line)
+				continue
+			}
 			run := exec.CommandContext(t.Context(), "sh", "-c", line)
 			run.Dir = dir
 			output, err := run.CombinedOutput()
@@ -52,6 +56,18 @@ func TestExamplesInHelpRun(t *testing.T) {
 		}
 	}
 	assert.Greater(t, shown, 5)
+}
+
+// assertServes runs an example that goes on until it is interrupted. Others may use the port that it has.
+func assertServes(t *testing.T, dir, line string) {
+	run := exec.CommandContext(t.Context(), "sh", "-c", "exec "+strings.Replace(line, "serve ", "serve --listen 127.0.0.1:0 ", 1))
+	run.Dir = dir
+	log := newTranscript()
+	run.Stderr = log
+	require.NoError(t, run.Start())
+	log.await(t, "msg=serving", 1)
+	require.NoError(t, run.Process.Signal(os.Interrupt))
+	assert.NoError(t, run.Wait(), "$ %s\n%s", line, log)
 }
 
 // Somebody who waits at a terminal can leave.

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -39,7 +40,6 @@ const (
 type fileRules struct {
 	flags   *ruleFlags
 	options []declarative.Option
-	stderr  *session
 	logger  *slog.Logger
 	metrics *fileMetrics
 	poll    time.Duration
@@ -138,7 +138,7 @@ func digestOf(inputs []input) (sum [sha256.Size]byte) {
 
 // reload is load while there is something to answer from. The same mistake is told once.
 func (f *fileRules) reload(ctx context.Context) {
-	err := f.load(ctx, newSession(strings.NewReader(""), f.stderr.stdout, f.stderr.stderr))
+	err := f.load(ctx, newSession(nil, io.Discard, io.Discard))
 	if err == nil || ctx.Err() != nil || err.Error() == f.failure {
 		return
 	}

@@ -157,3 +157,10 @@ func unusedAddress(t *testing.T) string {
 	require.NoError(t, l.Close())
 	return l.Addr().String()
 }
+
+// newTestServerOf gives the URL of a server with one page.
+func newTestServerOf(t testing.TB, page http.HandlerFunc) string {
+	s := httptest.NewServer(page)
+	t.Cleanup(s.Close)
+	return s.URL
+}

@@ -39,6 +39,9 @@ const (
 	defaultListen = "127.0.0.1:8443"
 	// printPatience is how long --print-config waits for what is on an API server.
 	printPatience = 30 * time.Second
+	// readyTick is how often it is looked whether a server is ready, to tell when that changes. What is read at
+	// once when the server starts is not told of as missing.
+	readyTick = time.Second
 )
 
 // The formats of the log.
@@ -46,6 +49,9 @@ const (
 	logText = "text"
 	logJSON = "json"
 )
+
+// logLevels are slog's, by the names that people write.
+var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 
 // serveOptions are the flags of interpret serve.
 type serveOptions struct {
@@ -59,8 +65,7 @@ type serveOptions struct {
 	drain, grace     time.Duration
 	pprof            string
 
-	logFormat string
-	logLevel  slog.Level
+	logFormat, logLevel string
 
 	body     string
 	inFlight int
@@ -111,9 +116,9 @@ the last question is answered, or after --grace. A second one ends it at once.`,
 	flags.DurationVar(&o.drain, "drain", webhook.DefaultDrain, "how long to go on answering after a signal, so that callers learn of it; with --self-signed not at all")
 	flags.DurationVar(&o.grace, "grace", webhook.DefaultGrace, "how long the last answers may take after that")
 	flags.StringVar(&o.pprof, "pprof-address", "", "serve Go's profiles, without TLS, on this loopback address")
-	flags.Var(outputValue{&o.logFormat, []string{logText, logJSON}}, "log-format", "the format of the log on standard error: text or json")
-	o.logFormat = logText
-	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "what is logged: debug, info, warn or error; info has a line for every question")
+	o.logFormat, o.logLevel = logText, "info"
+	addChoice(cmd, &o.logFormat, "log-format", "the format of the log on standard error: text or json", logText, logJSON)
+	addChoice(cmd, &o.logLevel, "log-level", "what is logged: debug, info, which has a line for every question, warn or error", "debug", "info", "warn", "error")
 	flags.StringVar(&o.body, "limit-body", resource.NewQuantity(webhook.DefaultBodyLimit, resource.BinarySI).String(), "size of a question, as a quantity")
 	flags.IntVar(&o.inFlight, "limit-in-flight", webhook.DefaultMaxInFlight, "questions that are worked on at a time; further ones are sent away with the status 429")
 	flags.DurationVar(&o.answer, "limit-answer-time", webhook.DefaultMaxTime, "time for an answer, also if the caller would wait longer")
@@ -122,9 +127,13 @@ the last question is answered, or after --grace. A second one ends it at once.`,
 		must(cmd.MarkFlagFilename(name))
 	}
 	must(cmd.MarkFlagFilename("filename", "yaml", "yml", "json"))
-	must(cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{logText, logJSON}, cobra.ShellCompDirectiveNoFileComp)))
-	must(cmd.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
+}
+
+// addChoice adds a flag that has one of few values.
+func addChoice(cmd *cobra.Command, to *string, name, help string, choices ...string) {
+	cmd.Flags().Var(outputValue{to, choices}, name, help)
+	must(cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp)))
 }
 
 // complete looks for what is wrong with the command line before anything is done.
@@ -169,7 +178,7 @@ func (o *serveOptions) run(ctx context.Context, s *session) error {
 		// What main sets is for commands that end soon.
 		debug.SetGCPercent(serverGCPercent)
 	}
-	logger := newLogger(s, o.logFormat, o.logLevel)
+	logger := newLogger(s, o.logFormat, logLevels[o.logLevel])
 	registry := newRegistry()
 	rules, err := o.rules(ctx, s, logger, registry)
 	if err != nil {
@@ -264,7 +273,7 @@ func (o *serveOptions) rules(ctx context.Context, s *session, logger *slog.Logge
 
 func (o *serveOptions) rulesInFiles(ctx context.Context, s *session, r *servedRules, bundle *thirdparty.Bundle, logger *slog.Logger, registry *prometheus.Registry) error {
 	files := &fileRules{
-		flags: &o.ruleFlags, options: r.admission, stderr: s, logger: logger,
+		flags: &o.ruleFlags, options: r.admission, logger: logger,
 		metrics: newFileMetrics(registry), poll: filesPoll,
 	}
 	if err := files.load(ctx, s); err != nil {
@@ -314,12 +323,39 @@ func (o *serveOptions) rulesOnServer(r *servedRules, bundle *thirdparty.Bundle, 
 		return webhooks.Run(ctx)
 	})
 	r.ready = func() error { return errors.Join(customizations.Ready(), webhooks.Ready()) }
+	r.follow = append(r.follow, func(ctx context.Context) error {
+		tellReady(ctx, logger, r.ready)
+		return nil
+	})
 	r.wait = func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, printPatience)
 		defer cancel()
 		return errors.Join(customizations.Wait(ctx), webhooks.Wait(ctx))
 	}
 	return nil
+}
+
+// tellReady logs when a server becomes ready, or is not any more, since it is not always asked.
+func tellReady(ctx context.Context, logger *slog.Logger, ready func() error) {
+	tick := time.NewTicker(readyTick)
+	defer tick.Stop()
+	wasReady, known := false, false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := ready()
+		switch {
+		case known && wasReady == (err == nil):
+		case err == nil:
+			logger.Info("ready")
+		default:
+			logger.Warn("not ready", "problem", err)
+		}
+		wasReady, known = err == nil, true
+	}
 }
 
 // skip leaves out the hooks that lead to this server, which would ask itself otherwise, and tells once of each.
@@ -366,38 +402,31 @@ func (o *serveOptions) server(ctx context.Context, s *session, logger *slog.Logg
 			_ = listener.Close()
 		}
 	}()
+	options = append(options, o.flagOption("--drain and --grace", webhook.WithShutdown(o.drain, o.grace)))
+	if o.pprof != "" {
+		options = append(options, o.flagOption("--pprof-address", webhook.WithPprof(o.pprof)))
+	}
 	if o.selfSigned {
-		certificate, err := o.certify(ctx, s, listener.Addr(), rules)
-		if err != nil {
-			return nil, nil, err
-		}
-		options = append(options, certificate)
+		// The last one, for it prints what is only right if nothing else is wrong.
+		options = append(options, func(server *webhook.Server) error { return o.certify(ctx, s, server, listener.Addr(), rules) })
 	} else {
 		options = append(options, webhook.WithCertificateFiles(o.certificate, o.key))
-	}
-	// Options that are made of flags, in the order in which a mistake is looked for.
-	for _, flag := range []struct {
-		name   string
-		option webhook.ServerOption
-	}{
-		{"--drain and --grace", webhook.WithShutdown(o.drain, o.grace)},
-		{"--pprof-address", webhook.WithPprof(o.pprof)},
-	} {
-		if flag.name == "--pprof-address" && o.pprof == "" {
-			continue
-		}
-		options = append(options, func(server *webhook.Server) error {
-			if err := flag.option(server); err != nil {
-				return usage("%s: %w", flag.name, err)
-			}
-			return nil
-		})
 	}
 	server, err := webhook.NewServer(o.paths(questions), options...)
 	if err != nil {
 		return nil, nil, o.serverError(err)
 	}
 	return server, listener, nil
+}
+
+// flagOption is an option of which a mistake is one of a flag.
+func (o *serveOptions) flagOption(flag string, option webhook.ServerOption) webhook.ServerOption {
+	return func(server *webhook.Server) error {
+		if err := option(server); err != nil {
+			return usage("%s: %w", flag, err)
+		}
+		return nil
+	}
 }
 
 // serverError names the files of a certificate that cannot be used.
@@ -430,10 +459,10 @@ func (o *serveOptions) paths(questions http.Handler) http.Handler {
 }
 
 // certify makes a certificate for a first try, and prints what callers need to trust it.
-func (o *serveOptions) certify(ctx context.Context, s *session, address net.Addr, rules *servedRules) (webhook.ServerOption, error) {
+func (o *serveOptions) certify(ctx context.Context, s *session, server *webhook.Server, address net.Addr, rules *servedRules) error {
 	host, port, err := net.SplitHostPort(address.String())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
 	if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
@@ -446,25 +475,25 @@ func (o *serveOptions) certify(ctx context.Context, s *session, address net.Addr
 	}
 	own, err := o.registration.client("", nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if named, _, err := net.SplitHostPort(addressOf(&own)); err == nil {
 		hosts = append(hosts, named)
 	}
 	pair, authority, err := selfSigned(hosts)
 	if err != nil {
-		return nil, fmt.Errorf("--self-signed: %w", err)
+		return fmt.Errorf("--self-signed: %w", err)
 	}
-	if o.registration.print != "" {
-		if err := rules.wait(ctx); err != nil {
-			return nil, err
-		}
-		err = o.registration.printTo(s, rules.chain, rules.webhooks, authority)
-	} else {
+	if o.registration.print == "" {
 		_, err = s.out.Write(authority)
 		err = errors.Join(err, s.out.Flush())
+	} else if err = rules.wait(ctx); err == nil {
+		err = o.registration.printTo(s, rules.chain, rules.webhooks, authority)
 	}
-	return webhook.WithTLS(&tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}), err
+	if err != nil {
+		return err
+	}
+	return webhook.WithTLS(&tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}})(server)
 }
 
 func newLogger(s *session, format string, level slog.Level) *slog.Logger {
