@@ -115,7 +115,7 @@ func TestManifestsFitTogether(t *testing.T) {
 	o := &serveOptions{
 		listen: flag("listen"), certificate: flag("tls-cert-file"), key: flag("tls-private-key-file"),
 		cluster:      clusterFlags{fromCluster: flag("from-cluster") == "true"},
-		registration: registrationFlags{service: flag("service")},
+		registration: registrationFlags{service: flag("service"), name: flag("config-name")},
 	}
 	require.NoError(t, o.complete(cmd.Flags()))
 	assert.True(t, o.cluster.chosen())

@@ -19,6 +19,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubeinterpret/interpret/interpreter"
@@ -88,6 +89,9 @@ func (f *registrationFlags) complete(addressToCome bool) error {
 		if _, err := f.serviceReference(""); err != nil {
 			return err
 		}
+	}
+	if wrong := validation.IsDNS1123Subdomain(f.name); len(wrong) > 0 {
+		return usage("--config-name: %q: %s", f.name, wrong[0])
 	}
 	if f.print != "" && f.url == "" && f.service == "" && !addressToCome {
 		return usage("--print-config needs --service or --url, where this server is found")

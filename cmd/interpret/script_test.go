@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 //	asked PATH            wait until the server was asked for a path
 //	yaml FILE             the file must be a stream of YAML documents
 //	utf16 FILE            write the file anew in UTF-16 with a byte order mark
+//	certificate FILE KEY  write a certificate and its key
 //
 // SERVER is the address of a server that gives the script's files, and under these paths other things: /flaky/FILE
 // fails twice before it gives the file, /error always fails, /slow begins and never ends, /endless never stops
@@ -54,6 +55,9 @@ func TestScripts(t *testing.T) {
 			"asked":  scriptAsked,
 			"yaml":   scriptYAML,
 			"utf16":  scriptUTF16,
+			"certificate": func(ts *testscript.TestScript, _ bool, args []string) {
+				writeCertificate(t, ts.MkAbs(args[0]), ts.MkAbs(args[1]))
+			},
 		},
 	})
 }

@@ -521,15 +521,21 @@ func TestWhatIsNotWatchedIsLookedAt(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(log.String(), "404"), "a mistake is told once, though it is looked at again and again")
 }
 
-// certificateFiles writes a certificate for 127.0.0.1 and its key, and gives the flags that name them and the CA.
-func certificateFiles(t testing.TB, dir string) (args []string, authority []byte) {
+// writeCertificate writes a certificate for 127.0.0.1 and its key, and gives the CA that signed it.
+func writeCertificate(t testing.TB, certificate, key string) (authority []byte) {
 	pair, authority, err := selfSigned([]string{"127.0.0.1"})
 	require.NoError(t, err)
-	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	require.NoError(t, err)
-	write(t, filepath.Join(dir, "tls.key"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))
-	write(t, filepath.Join(dir, "tls.crt"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})))
-	return []string{"--tls-cert-file", filepath.Join(dir, "tls.crt"), "--tls-private-key-file", filepath.Join(dir, "tls.key")}, authority
+	write(t, key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
+	write(t, certificate, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})))
+	return authority
+}
+
+// certificateFiles writes a certificate into a directory, and gives the flags that name it and the CA.
+func certificateFiles(t testing.TB, dir string) (args []string, authority []byte) {
+	certificate, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	return []string{"--tls-cert-file", certificate, "--tls-private-key-file", key}, writeCertificate(t, certificate, key)
 }
 
 // address finds where a server listens that says so in its log.
