@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -130,16 +131,32 @@ func decode(data []byte) string {
 	return string(utf16.Decode(units))
 }
 
-// lineBreak is what ends a line in YAML.
-var lineBreak = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
-
-// Lines cuts a text behind every line break.
+// Lines cuts a text behind every line break, of which YAML has five.
 func Lines(text string) []string {
 	var list []string
 	from := 0
-	for _, at := range lineBreak.FindAllStringIndex(text, -1) {
-		list = append(list, text[from:at[1]])
-		from = at[1]
+	for at := 0; at < len(text); at++ {
+		switch text[at] {
+		case '\n':
+		case '\r':
+			if strings.HasPrefix(text[at+1:], "\n") {
+				at++
+			}
+		case 0xc2:
+			if !strings.HasPrefix(text[at:], "\u0085") {
+				continue
+			}
+			at++
+		case 0xe2:
+			if !strings.HasPrefix(text[at:], "\u2028") && !strings.HasPrefix(text[at:], "\u2029") {
+				continue
+			}
+			at += 2
+		default:
+			continue
+		}
+		list = append(list, text[from:at+1])
+		from = at + 1
 	}
 	if from < len(text) {
 		list = append(list, text[from:])
@@ -148,6 +165,9 @@ func Lines(text string) []string {
 }
 
 var marker = regexp.MustCompile("^---($|[ \t\n\r\u0085\u2028\u2029])")
+
+// keysByLine is how nearly every manifest begins, after comments and the marker.
+var keysByLine = regexp.MustCompile(`^(---[ \t]*\n)?([ \t]*(#.*)?\n)*[A-Za-z][A-Za-z0-9]*:[ \n]`)
 
 var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
 
@@ -227,14 +247,23 @@ func (d *Document) JSON() ([]byte, error) {
 		}
 		return []byte(strings.TrimSpace(d.Text)), nil
 	}
-	// The conversion reads one document and says nothing of more; the tree knows.
-	root, err := d.Root()
-	if root == nil || err != nil {
-		return nil, err
+	// The conversion reads one document and says nothing of more; the tree knows. It costs as much as the
+	// conversion, so it is not made for nothing: after keys line by line, a document ends by three dots or not at all.
+	if !keysByLine.MatchString(d.Text) || strings.Contains(d.Text, "...") {
+		if root, err := d.Root(); root == nil || err != nil {
+			return nil, err
+		}
 	}
 	data, err := yaml.YAMLToJSONStrict([]byte(d.Text))
 	if err == nil {
+		if string(data) == "null" {
+			return nil, nil
+		}
 		return data, nil
+	}
+	root, rootErr := d.Root()
+	if root == nil || rootErr != nil {
+		return nil, rootErr
 	}
 	if hasMerge(root) {
 		if data, mergeErr := d.merged(root); mergeErr == nil {
@@ -385,4 +414,81 @@ func field(n *yamlv3.Node, name string) (key, value *yamlv3.Node) {
 		}
 	}
 	return nil, nil
+}
+
+// At finds the value at a path of keys and indexes in a tree, with aliases followed; nil where there is none.
+func At(n *yamlv3.Node, path ...string) *yamlv3.Node {
+	for _, step := range path {
+		if _, n = child(n, step); n == nil {
+			return nil
+		}
+	}
+	return n
+}
+
+// Near finds where the field at a path of keys and indexes stands in a tree, or the nearest parent that there is.
+func Near(n *yamlv3.Node, path ...string) *yamlv3.Node {
+	near := n
+	for _, step := range path {
+		var at *yamlv3.Node
+		if at, n = child(n, step); n == nil {
+			break
+		}
+		near = at
+	}
+	return near
+}
+
+// child finds a field or an item: where it stands, and its value.
+func child(n *yamlv3.Node, step string) (at, value *yamlv3.Node) {
+	if n == nil || n.Kind != yamlv3.SequenceNode {
+		return field(n, step)
+	}
+	i, err := strconv.Atoi(step)
+	if err != nil || i < 0 || i >= len(n.Content) {
+		return nil, nil
+	}
+	return n.Content[i], resolved(n.Content[i])
+}
+
+// Steps takes a field path as validation prints it apart, such as spec.versions[0].properties[a.b].type: names
+// are between dots, keys and indexes in brackets.
+func Steps(fieldPath string) []string {
+	var steps []string
+	for rest := fieldPath; rest != ""; {
+		if inner, ok := strings.CutPrefix(rest, "["); ok {
+			key, after, found := strings.Cut(inner, "]")
+			if !found {
+				return append(steps, inner)
+			}
+			steps = append(steps, key)
+			rest = after
+			continue
+		}
+		rest = strings.TrimPrefix(rest, ".")
+		end := strings.IndexAny(rest, ".[")
+		if end < 0 {
+			end = len(rest)
+		}
+		if end > 0 {
+			steps = append(steps, rest[:end])
+		}
+		rest = rest[end:]
+	}
+	return steps
+}
+
+// TypeName is what values of a Go type are in JSON, for messages: "an object", "a string".
+func TypeName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map, reflect.Pointer:
+		return "an object"
+	case reflect.Slice:
+		return "an array"
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	}
+	return "a number"
 }
