@@ -10,7 +10,10 @@ import (
 
 // FailurePolicyAnnotation is where a configuration says what happens when a hook fails. The package's
 // documentation has its form.
-const FailurePolicyAnnotation = "webhook.kubeinterpret.io/failure-policy"
+const FailurePolicyAnnotation = annotationPrefix + "failure-policy"
+
+// annotationPrefix begins the names of annotations that are ours.
+const annotationPrefix = "webhook.kubeinterpret.io/"
 
 // failurePolicy says what happens when a hook gives no usable answer.
 type failurePolicy string

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubeinterpret/interpret/declarative"
@@ -11,6 +13,7 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter/manifest"
 	"github.com/kubeinterpret/interpret/interpreter/v1alpha1"
 	"github.com/kubeinterpret/interpret/luakube"
+	"github.com/kubeinterpret/interpret/webhook"
 )
 
 // The results of a rule under --check.
@@ -20,23 +23,28 @@ const (
 	resultError = "ERROR"
 )
 
-// checkDocument is the report of --check.
+// checkDocument is the report of --check, by kind.
 type checkDocument struct {
-	Customizations []*checked `json:"customizations"`
+	// Customizations has what is of no kind that is known, too.
+	Customizations        []*checked `json:"customizations"`
+	WebhookConfigurations []*checked `json:"webhookConfigurations,omitempty"`
 }
 
 // checked is one object and what was found out about it.
 type checked struct {
-	// Source is the customization's name, or its file if it has none.
+	// Source is the object's name, or its file if it has none.
 	Source string `json:"source"`
 	File   string `json:"file"`
 	Line   int    `json:"line"`
 	// Target is nil for what is no customization.
 	Target   *v1alpha1.CustomizationTarget `json:"target,omitempty"`
 	Rules    []checkedRule                 `json:"rules,omitempty"`
+	Webhooks []checkedWebhook              `json:"webhooks,omitempty"`
 	Problems []problem                     `json:"problems,omitempty"`
 
+	// At most one of the two is there.
 	customization *declarative.Customization
+	configuration *webhook.Configuration
 }
 
 // checkedRule is the line of one operation in the report.
@@ -48,10 +56,22 @@ type checkedRule struct {
 	Message string `json:"message,omitempty"`
 }
 
+// checkedWebhook is the line of one webhook in the report.
+type checkedWebhook struct {
+	Name   string `json:"name"`
+	Result string `json:"result"`
+	// Message is the first problem of the webhook that is not a warning.
+	Message string `json:"message,omitempty"`
+}
+
 // problem is a mistake with its place, as far as that is known.
 type problem struct {
+	// Rule is the key of a customization's rule, Field the path of a field of something else.
 	Rule    string `json:"rule,omitempty"`
+	Field   string `json:"field,omitempty"`
 	Message string `json:"message"`
+	// Warning says that the problem does not make the check fail.
+	Warning bool   `json:"warning,omitempty"`
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`
 	Column  int    `json:"column,omitempty"`
@@ -61,7 +81,7 @@ type problem struct {
 // error beside it.
 func (o *options) checkAll(ctx context.Context, s *session) error {
 	if len(o.filenames) == 0 {
-		return usage("--check needs customizations; name them with -f")
+		return usage("--check needs customizations or webhook configurations; name them with -f")
 	}
 	if err := s.claimStdin(filenameFlag, o.filenames...); err != nil {
 		return err
@@ -83,10 +103,14 @@ func (o *options) checkAll(ctx context.Context, s *session) error {
 	}
 	problems := 0
 	for _, c := range list {
-		problems += len(c.Problems)
+		for _, p := range c.Problems {
+			if !p.Warning {
+				problems++
+			}
+		}
 	}
 	if o.output != "" {
-		if err := s.document(o.output, checkDocument{list}); err != nil {
+		if err := s.document(o.output, newCheckDocument(list)); err != nil {
 			return err
 		}
 	} else {
@@ -111,21 +135,46 @@ func (o *options) checkedObjects(ctx context.Context, s *session) ([]*checked, e
 	for _, in := range inputs {
 		docs := s.split(in)
 		for i := range docs {
-			// What is no YAML cannot be judged. What is YAML, and yet no customization, can: it is none.
+			// What is no YAML cannot be judged. What is YAML, and yet of no kind that is known, can: it is neither.
 			if _, err := docs[i].Object(); err != nil {
 				errs = append(errs, err)
 				continue
 			}
-			found, err := declarative.FromDocument(&docs[i])
-			for _, c := range found {
-				list = append(list, newChecked(c))
-			}
-			for _, e := range each(err) {
-				list = append(list, newUnknown(&docs[i], e))
-			}
+			list = append(list, checkedIn(&docs[i])...)
 		}
 	}
 	return list, errors.Join(errs...)
+}
+
+// checkedIn gives the objects of a document in their order.
+func checkedIn(doc *manifest.Document) []*checked {
+	var found declared
+	var list []*checked
+	err := found.addDocument(doc)
+	for _, c := range found.customizations {
+		list = append(list, newChecked(c))
+	}
+	for _, c := range found.configurations {
+		list = append(list, newCheckedHooks(c))
+	}
+	for _, e := range each(err) {
+		list = append(list, newUnknown(doc, e))
+	}
+	slices.SortStableFunc(list, func(a, b *checked) int { return cmp.Compare(a.Line, b.Line) })
+	return list
+}
+
+// newCheckDocument sorts objects by kind.
+func newCheckDocument(list []*checked) *checkDocument {
+	d := &checkDocument{Customizations: []*checked{}}
+	for _, c := range list {
+		if c.configuration != nil {
+			d.WebhookConfigurations = append(d.WebhookConfigurations, c)
+		} else {
+			d.Customizations = append(d.Customizations, c)
+		}
+	}
+	return d
 }
 
 // newChecked is about a customization. Its name tells it apart; a file may hold many.
@@ -138,7 +187,17 @@ func newChecked(c *declarative.Customization) *checked {
 	return &checked{Source: source, File: place.File, Line: place.Line, Target: &c.Spec.Target, customization: c}
 }
 
-// newUnknown is about an object that is no customization, or cannot be read as one.
+// newCheckedHooks is about a webhook configuration.
+func newCheckedHooks(c *webhook.Configuration) *checked {
+	file, line, _ := c.Place("")
+	source := c.Name
+	if source == "" {
+		source = file
+	}
+	return &checked{Source: source, File: file, Line: line, configuration: c}
+}
+
+// newUnknown is about an object that is of no kind that is known, or cannot be read as what it is.
 func newUnknown(d *manifest.Document, err error) *checked {
 	c := &checked{Source: d.File, File: d.File}
 	p := problem{Message: err.Error(), File: d.File}
@@ -151,8 +210,9 @@ func newUnknown(d *manifest.Document, err error) *checked {
 	return c
 }
 
-// judge looks for problems in the customizations, and gives each its own.
+// judge looks for problems in the objects, and gives each its own.
 func judge(list []*checked, options []luakube.Option) error {
+	judgeHooks(list)
 	engine, err := newEngine(options)
 	if err != nil {
 		return err
@@ -169,7 +229,9 @@ func judge(list []*checked, options []luakube.Option) error {
 	}
 	for _, p := range problems {
 		owner := ownerOf(p, list)
-		owner.Problems = append(owner.Problems, problem{p.Rule, p.Message, p.Place.File, p.Place.Line, p.Place.Column})
+		owner.Problems = append(owner.Problems, problem{
+			Rule: p.Rule, Message: p.Message, File: p.Place.File, Line: p.Place.Line, Column: p.Place.Column,
+		})
 	}
 	for _, c := range list {
 		if c.customization != nil {
@@ -177,6 +239,31 @@ func judge(list []*checked, options []luakube.Option) error {
 		}
 	}
 	return nil
+}
+
+// judgeHooks looks for problems in the webhook configurations.
+func judgeHooks(list []*checked) {
+	var configurations []*webhook.Configuration
+	owners := map[*webhook.Configuration]*checked{}
+	for _, c := range list {
+		if c.configuration != nil {
+			configurations = append(configurations, c.configuration)
+			owners[c.configuration] = c
+			for i := range c.configuration.Webhooks {
+				c.Webhooks = append(c.Webhooks, checkedWebhook{Name: c.configuration.Webhooks[i].Name, Result: resultPass})
+			}
+		}
+	}
+	for _, p := range webhook.Check(configurations) {
+		c := owners[p.Configuration]
+		c.Problems = append(c.Problems, problem{
+			Field: p.Field, Message: p.Message, Warning: p.Warning, File: p.File, Line: p.Line, Column: p.Column,
+		})
+		if p.Webhook < 0 || p.Warning || c.Webhooks[p.Webhook].Result == resultError {
+			continue
+		}
+		c.Webhooks[p.Webhook].Result, c.Webhooks[p.Webhook].Message = resultError, p.Field+": "+p.Message
+	}
 }
 
 // ownerOf finds the customization that a problem is about: of those with its name, the last one that begins
@@ -218,6 +305,13 @@ func (c *checked) rules() []checkedRule {
 func (c *checked) print(s *session) {
 	fmt.Fprintf(s.out, "%s\nSOURCE: %s\n", strings.Repeat("-", 35), c.Source)
 	switch {
+	case c.configuration != nil:
+		fmt.Fprintln(s.out, "WEBHOOKS:")
+		table := newTable(s)
+		for _, w := range c.Webhooks {
+			fmt.Fprintf(table, "    %s:\t%s\n", w.Name, joinedResult(w.Result, w.Message))
+		}
+		_ = table.Flush()
 	case c.customization == nil:
 		fmt.Fprintln(s.out, c.Problems[0].Message)
 	// Karmada's words for these two, without which there is no target to print.
@@ -229,11 +323,7 @@ func (c *checked) print(s *session) {
 		fmt.Fprintf(s.out, "TARGET: %s %s\nRULERS:\n", c.Target.APIVersion, c.Target.Kind)
 		table := newTable(s)
 		for _, r := range c.Rules {
-			result := r.Result
-			if r.Message != "" {
-				result += ": " + r.Message
-			}
-			fmt.Fprintf(table, "    %s:\t%s\n", r.Operation, result)
+			fmt.Fprintf(table, "    %s:\t%s\n", r.Operation, joinedResult(r.Result, r.Message))
 		}
 		// The writer below it keeps its errors.
 		_ = table.Flush()
@@ -244,10 +334,21 @@ func (c *checked) print(s *session) {
 	fmt.Fprintln(s.out, "PROBLEMS:")
 	for _, p := range c.Problems {
 		place := declarative.Place{File: p.File, Line: p.Line, Column: p.Column}
-		rule := ""
-		if p.Rule != "" {
-			rule = p.Rule + ": "
+		about := p.Rule + p.Field
+		if about != "" {
+			about += ": "
 		}
-		fmt.Fprintf(s.out, "    %s: %s%s\n%s", place, rule, p.Message, s.excerpt(p.File, p.Line, p.Column, "        "))
+		if p.Warning {
+			about = "warning: " + about
+		}
+		fmt.Fprintf(s.out, "    %s: %s%s\n%s", place, about, p.Message, s.excerpt(p.File, p.Line, p.Column, "        "))
 	}
+}
+
+// joinedResult is a result with its message, if there is one.
+func joinedResult(result, message string) string {
+	if message == "" {
+		return result
+	}
+	return result + ": " + message
 }

@@ -160,6 +160,7 @@ func (o *options) answer(ctx context.Context, s *session, c *interpreter.Contrac
 		doc.Object = newReference(req.Object)
 	}
 	rules, loadErr := o.load(ctx, s)
+	defer rules.close()
 	if err := errors.Join(err, loadErr); err != nil {
 		doc.blame(err)
 		return nil, err
@@ -171,7 +172,7 @@ func (o *options) answer(ctx context.Context, s *session, c *interpreter.Contrac
 	}
 	res, err := rules.Interpret(ctx, req)
 	if err != nil {
-		err = locate(answerError(err), rules.customizations)
+		err = hookHint(locate(answerError(err), rules.customizations))
 		doc.blame(err)
 		return nil, err
 	}

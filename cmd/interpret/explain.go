@@ -79,6 +79,7 @@ func (o *options) explainAll(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
+	defer rules.close()
 	list, err := rules.Explain(&interpreter.Request{Object: obj})
 	if err != nil {
 		return err

@@ -68,6 +68,7 @@ func (o *kindOptions) list(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
+	defer rules.close()
 	doc := kindsDocument{kindsOf(rules.Chain)}
 	if o.output != "" {
 		return s.document(o.output, doc)

@@ -21,7 +21,7 @@ type options struct {
 }
 
 // withoutEffect are flags that users of karmadactl have in their scripts. They are about a server or about
-// other output formats; here, everything runs locally.
+// other output formats; here, no API server is asked.
 var withoutEffect = []string{"kubeconfig", "karmada-context", "record", "template", "allow-missing-template-keys", "show-managed-fields"}
 
 // newRoot makes the whole command. Asking for an answer has no subcommand of its own: it is what the command is
@@ -68,10 +68,11 @@ func newRoot(s *session) *cobra.Command {
 	flags.StringVar(&o.inputs.status, "status-file", "", "status items for AggregateStatus; a file, a directory, a URL, or -")
 	flags.Int32Var(&o.inputs.replicas, "desired-replica", 0, "the number of replicas for ReviseReplica")
 	flags.BoolVar(&o.explain, "explain", false, "tell which layer and rule answers; without --operation, for every operation")
-	flags.BoolVar(&o.check, "check", false, "look for mistakes in the customizations")
+	flags.BoolVar(&o.check, "check", false, "look for mistakes in the customizations and webhook configurations")
 	flags.BoolVar(&o.edit, "edit", false, "edit the scripts of a customization in an editor (KUBE_EDITOR, EDITOR, else vi)")
 	flags.BoolVar(&o.showDoc, "show-doc", false, "with --edit, say above each script what it is for")
 	addOutput(cmd, &o.output, outputJSON, outputYAML)
+	o.hooks.add(cmd)
 	o.addLimits(flags)
 	for _, name := range withoutEffect {
 		if name == "kubeconfig" || name == "karmada-context" || name == "template" {
@@ -140,7 +141,7 @@ func contractOf(operation string) (*interpreter.Contract, error) {
 func (s *session) warnOfFlags(flags *pflag.FlagSet) {
 	for _, name := range withoutEffect {
 		if flags.Changed(name) {
-			s.warn("--%s has no effect here: everything runs locally, and output is text, json or yaml", name)
+			s.warn("--%s has no effect here: no API server is asked, and output is text, json or yaml", name)
 		}
 	}
 }
@@ -148,7 +149,8 @@ func (s *session) warnOfFlags(flags *pflag.FlagSet) {
 // longHelp lists the operations with the files they need, from the contracts.
 func longHelp() string {
 	var b strings.Builder
-	b.WriteString(`Ask about a Kubernetes resource. Customizations given with -f answer first, then the rules that are built in.
+	b.WriteString(`Ask about a Kubernetes resource. Customizations given with -f answer first, then the hooks of webhook configurations
+among them, then the rules that are built in.
 
 Operations:
 `)

@@ -13,7 +13,9 @@ import (
 	"github.com/kubeinterpret/interpret/builtin/thirdparty"
 	"github.com/kubeinterpret/interpret/declarative"
 	"github.com/kubeinterpret/interpret/interpreter"
+	"github.com/kubeinterpret/interpret/interpreter/manifest"
 	"github.com/kubeinterpret/interpret/luakube"
+	"github.com/kubeinterpret/interpret/webhook"
 )
 
 // ruleFlags are the flags that say which rules there are and how far they may go.
@@ -22,6 +24,7 @@ type ruleFlags struct {
 	recursive bool
 	limits    luakube.Limits
 	memory    string
+	hooks     hookFlags
 	flags     *pflag.FlagSet
 }
 
@@ -30,7 +33,7 @@ const filenameFlag = "--filename"
 // addFiles adds the flags that every mode and most subcommands share.
 func (f *ruleFlags) addFiles(flags *pflag.FlagSet) {
 	f.flags = flags
-	flags.StringSliceVarP(&f.filenames, "filename", "f", nil, "customizations: a file, a directory, a pattern, an http(s) URL, or - for standard input; may be repeated")
+	flags.StringSliceVarP(&f.filenames, "filename", "f", nil, "customizations and webhook configurations: a file, a directory, a pattern, an http(s) URL, or - for standard input; may be repeated")
 	flags.BoolVarP(&f.recursive, "recursive", "R", false, "descend into the directories given with -f")
 }
 
@@ -61,17 +64,85 @@ func (f *ruleFlags) engineOptions(s *session) ([]luakube.Option, error) {
 	return []luakube.Option{luakube.WithLimits(limits), luakube.WithLog(slog.New(scriptLog{s.stderr}))}, nil
 }
 
-// customizations reads the customizations that -f names. What is something else is an error.
-func (f *ruleFlags) customizations(ctx context.Context, s *session) ([]*declarative.Customization, error) {
+// declared is what -f names, by kind.
+type declared struct {
+	customizations []*declarative.Customization
+	configurations []*webhook.Configuration
+}
+
+// declared reads what -f names. What is of no kind that makes rules is an error.
+func (f *ruleFlags) declared(ctx context.Context, s *session) (*declared, error) {
 	inputs, err := s.read(ctx, filenameFlag, f.filenames, f.recursive)
-	list, bad := parseCustomizations(s, inputs)
-	if err := errors.Join(err, bad); err != nil {
+	d := &declared{}
+	errs := []error{err}
+	for _, in := range inputs {
+		errs = append(errs, d.add(in.name, s.split(in)))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	if len(list) == 0 && len(f.filenames) > 0 {
+	if d.empty() && len(f.filenames) > 0 {
 		return nil, fmt.Errorf("%s: there is no customization in it", some(f.filenames))
 	}
-	return list, nil
+	return d, nil
+}
+
+func (d *declared) empty() bool { return len(d.customizations) == 0 && len(d.configurations) == 0 }
+
+// add takes the objects of a file. Those without a name are called after it.
+func (d *declared) add(file string, docs []manifest.Document) error {
+	var found declared
+	var errs []error
+	for i := range docs {
+		errs = append(errs, found.addDocument(&docs[i]))
+	}
+	nameByFile(file, found.customizations, func(c *declarative.Customization) *string { return &c.Name })
+	nameByFile(file, found.configurations, func(c *webhook.Configuration) *string { return &c.Name })
+	d.customizations = append(d.customizations, found.customizations...)
+	d.configurations = append(d.configurations, found.configurations...)
+	return errors.Join(errs...)
+}
+
+// addDocument has each kind read by who knows it. The error joins one for each object that cannot be used.
+func (d *declared) addDocument(doc *manifest.Document) error {
+	// What is no YAML is told once.
+	if object, err := doc.Object(); object == nil || err != nil {
+		return err
+	}
+	customizations, err := declarative.FromDocument(doc)
+	d.customizations = append(d.customizations, customizations...)
+	configurations, hookErr := webhook.FromDocument(doc)
+	d.configurations = append(d.configurations, configurations...)
+	return unread(reading{err, declarative.ErrOtherKind}, reading{hookErr, webhook.ErrOtherKind})
+}
+
+// reading is what became of a document in the hands of who knows one kind.
+type reading struct {
+	err error
+	// otherKind is the error of an object that is of another kind.
+	otherKind error
+}
+
+// unread joins the errors of a document. That an object is of another kind is one only if all say so, and is told
+// in the words of the first.
+func unread(readings ...reading) error {
+	strangers := map[manifest.Error][]error{}
+	var errs []error
+	for _, r := range readings {
+		for _, e := range each(r.err) {
+			var at *manifest.Error
+			if !errors.Is(e, r.otherKind) || !errors.As(e, &at) {
+				errs = append(errs, e)
+				continue
+			}
+			place := manifest.Error{File: at.File, Line: at.Line, Column: at.Column}
+			strangers[place] = append(strangers[place], e)
+			if said := strangers[place]; len(said) == len(readings) {
+				errs = append(errs, said[0])
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // parseCustomizations parses what was read. What is something else than a customization is an error.
@@ -86,23 +157,24 @@ func parseCustomizations(s *session, inputs []input) ([]*declarative.Customizati
 			found = append(found, parsed...)
 			errs = append(errs, err)
 		}
-		nameByFile(in.name, found)
+		nameByFile(in.name, found, func(c *declarative.Customization) *string { return &c.Name })
 		list = append(list, found...)
 	}
 	return list, errors.Join(errs...)
 }
 
-// nameByFile names the customizations that have no name after their file, so that messages can name them.
-func nameByFile(file string, list []*declarative.Customization) {
+// nameByFile names the objects that have no name after their file, so that messages can name them.
+func nameByFile[T any](file string, list []T, name func(T) *string) {
 	unnamed := 0
-	for _, c := range list {
-		if c.Name != "" {
+	for _, o := range list {
+		at := name(o)
+		if *at != "" {
 			continue
 		}
 		unnamed++
-		c.Name = file
+		*at = file
 		if unnamed > 1 {
-			c.Name = fmt.Sprintf("%s#%d", file, unnamed)
+			*at = fmt.Sprintf("%s#%d", file, unnamed)
 		}
 	}
 }
@@ -111,6 +183,15 @@ func nameByFile(file string, list []*declarative.Customization) {
 type rules struct {
 	*interpreter.Chain
 	customizations *declarative.Layer
+	// webhooks is nil if there are none.
+	webhooks *webhook.Layer
+}
+
+// close closes the connections to hooks.
+func (r *rules) close() {
+	if r != nil && r.webhooks != nil {
+		r.webhooks.Close()
+	}
 }
 
 // newEngine makes the engine of customizations in files. It knows the module that bundled customizations share,
@@ -119,18 +200,32 @@ func newEngine(options []luakube.Option) (*luakube.Engine, error) {
 	return luakube.New(append([]luakube.Option{luakube.WithScriptModule(thirdparty.ModuleName, thirdparty.Module())}, options...)...)
 }
 
-// newRules makes the rules of customizations and of what comes along. A customization that does not load is an
-// error: the answer of another layer is not what was asked for.
+// newRules makes the rules of customizations and of what comes along.
 func newRules(list []*declarative.Customization, options []luakube.Option) (*rules, error) {
+	return (&declared{customizations: list}).rules(options, hookFlags{})
+}
+
+// rules makes the rules of what was declared and of what comes along. What does not load is an error: the answer
+// of another layer is not what was asked for. Whoever gets the rules closes them.
+func (d *declared) rules(options []luakube.Option, hooks hookFlags) (*rules, error) {
 	engine, err := newEngine(options)
 	if err != nil {
 		return nil, err
 	}
-	customizations, err := declarative.New(list, declarative.WithEngine(engine))
-	if err != nil {
-		return nil, &failure{err}
+	r := &rules{}
+	if r.customizations, err = declarative.New(d.customizations, declarative.WithEngine(engine)); err != nil {
+		err = &failure{err}
 	}
-	return &rules{customizations: customizations, Chain: newChain(customizations, nil, thirdparty.New(options...))}, nil
+	webhooks, hookErr := hooks.layer(d.configurations)
+	if err := errors.Join(err, hookErr); err != nil {
+		return nil, err
+	}
+	var asked interpreter.Layer
+	if webhooks != nil {
+		r.webhooks, asked = webhooks, webhooks
+	}
+	r.Chain = newChain(r.customizations, asked, thirdparty.New(options...))
+	return r, nil
 }
 
 // newChain puts the layers in their order: what a user wrote before what comes along, what is about one kind
@@ -147,17 +242,20 @@ func newChain(customizations, webhooks interpreter.Layer, bundle *thirdparty.Bun
 	)
 }
 
-// load reads the customizations and makes the rules.
+// load reads what -f names and makes the rules, which the caller closes.
 func (f *ruleFlags) load(ctx context.Context, s *session) (*rules, error) {
 	options, err := f.engineOptions(s)
 	if err != nil {
 		return nil, err
 	}
-	list, err := f.customizations(ctx, s)
+	d, err := f.declared(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRules(list, options)
+	if err := f.hooks.check(d.configurations); err != nil {
+		return nil, err
+	}
+	r, err := d.rules(options, f.hooks)
 	if err != nil {
 		return nil, err
 	}

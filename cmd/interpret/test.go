@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubeinterpret/interpret/declarative"
 	"github.com/kubeinterpret/interpret/interpreter/interpretertest"
+	"github.com/kubeinterpret/interpret/interpreter/manifest"
 	"github.com/kubeinterpret/interpret/interpreter/v1alpha1"
 	"github.com/kubeinterpret/interpret/luakube"
 )
@@ -48,8 +49,9 @@ inputReplicas as the operation takes them, and output, the expected results unde
 or, in the place of output, wantError with a part of the expected message. A file may hold several. A case that
 expects nothing fails.
 
-The customizations under test are those given with -f, else those in the case file's directory, else, for a
-directory named testdata, those beside it. Without any, the rules that are built in are tested.`,
+The customizations and webhook configurations under test are those given with -f, else those in the case file's
+directory, else, for a directory named testdata, those beside it. Without any, the rules that are built in are
+tested. The hooks of a webhook configuration are called.`,
 		Example: strings.TrimPrefix(`
   # Run all cases below a directory.
   interpret test customizations
@@ -74,6 +76,7 @@ directory named testdata, those beside it. Without any, the rules that are built
 	flags.BoolVar(&o.update, "update", false, "rewrite the expectations of failed cases to what came out")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "list the cases that passed, too")
 	addOutput(cmd, &o.output, outputJSON, outputJUnit)
+	o.hooks.add(cmd)
 	o.addLimits(flags)
 	return cmd
 }
@@ -99,6 +102,11 @@ func (o *testOptions) test(ctx context.Context, s *session, paths []string) erro
 		return err
 	}
 	suites, unreadable := o.suites(ctx, s, paths, filter)
+	defer func() {
+		for _, t := range suites {
+			t.rules.close()
+		}
+	}()
 	if len(suites) == 0 {
 		if unreadable == nil && o.run != "" {
 			unreadable = usage("--run %q: no case matches", o.run)
@@ -136,9 +144,12 @@ func (o *testOptions) suites(ctx context.Context, s *session, paths []string, fi
 	if err != nil {
 		return nil, err
 	}
-	var given []*declarative.Customization
+	given := &declared{}
 	if len(o.filenames) > 0 {
-		if given, err = o.customizations(ctx, s); err != nil {
+		if given, err = o.declared(ctx, s); err == nil {
+			err = o.hooks.check(given.configurations)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -169,7 +180,7 @@ func (o *testOptions) suites(ctx context.Context, s *session, paths []string, fi
 		with := byDirectory[dir]
 		if with == nil {
 			with = &suite{}
-			with.rules, with.broken = rulesFor(ctx, s, dir, given, options)
+			with.rules, with.broken = o.rulesFor(ctx, s, dir, given, options)
 			byDirectory[dir] = with
 		}
 		suites = append(suites, &suite{file: file, data: data, cases: cases, rules: with.rules, broken: with.broken})
@@ -207,28 +218,29 @@ func caseFiles(paths []string) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
-// rulesFor makes the rules from customizations, or else from those in a directory.
-func rulesFor(ctx context.Context, s *session, dir string, given []*declarative.Customization, options []luakube.Option) (*rules, error) {
+// rulesFor makes the rules of what was given, or else of what is in a directory.
+func (o *testOptions) rulesFor(ctx context.Context, s *session, dir string, given *declared, options []luakube.Option) (*rules, error) {
 	if dir != "" {
 		var err error
-		given, err = customizationsIn(ctx, s, dir)
-		if err == nil && len(given) == 0 && filepath.Base(dir) == testdata {
-			given, err = customizationsIn(ctx, s, filepath.Dir(dir))
+		given, err = declaredIn(ctx, s, dir)
+		if err == nil && given.empty() && filepath.Base(dir) == testdata {
+			given, err = declaredIn(ctx, s, filepath.Dir(dir))
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return newRules(given, options)
+	return given.rules(options, o.hooks)
 }
 
-// customizationsIn finds the customizations among a directory's files. What is something else is passed over.
-func customizationsIn(ctx context.Context, s *session, dir string) ([]*declarative.Customization, error) {
+// declaredIn finds the customizations and webhook configurations among a directory's files. What is something else
+// is passed over.
+func declaredIn(ctx context.Context, s *session, dir string) (*declared, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, plain(err)
 	}
-	var list []*declarative.Customization
+	found := &declared{}
 	for _, e := range entries {
 		file := filepath.Join(dir, e.Name())
 		if e.IsDir() || !slices.Contains(extensions, filepath.Ext(file)) || isCaseFile(file) {
@@ -238,22 +250,17 @@ func customizationsIn(ctx context.Context, s *session, dir string) ([]*declarati
 		if err != nil {
 			return nil, err
 		}
-		var found []*declarative.Customization
-		docs := s.split(input{file, data})
-		for i := range docs {
-			parsed, err := declarative.FromDocument(&docs[i])
-			found = append(found, parsed...)
-			for _, e := range each(err) {
-				// A file that cannot be read may hold anything; it counts only if it seems to hold one of ours.
-				if !errors.Is(e, declarative.ErrOtherKind) && strings.Contains(docs[i].Text, v1alpha1.KindResourceInterpreterCustomization) {
-					return nil, e
-				}
+		// A document that cannot be read may hold anything; it counts only if it seems to hold one of ours.
+		docs := slices.DeleteFunc(s.split(input{file, data}), func(d manifest.Document) bool {
+			return !strings.Contains(d.Text, v1alpha1.KindResourceInterpreterCustomization) && !strings.Contains(d.Text, v1alpha1.KindResourceInterpreterWebhookConfiguration)
+		})
+		for _, e := range each(found.add(file, docs)) {
+			if !errors.Is(e, declarative.ErrOtherKind) {
+				return nil, e
 			}
 		}
-		nameByFile(file, found)
-		list = append(list, found...)
 	}
-	return list, nil
+	return found, nil
 }
 
 // run puts all cases to the rules.
@@ -261,7 +268,7 @@ func (t *suite) run(ctx context.Context) error {
 	t.outcomes = nil
 	for _, c := range t.cases {
 		if t.broken != nil {
-			t.outcomes = append(t.outcomes, interpretertest.Outcome{Problem: "the customizations do not load", Err: t.broken})
+			t.outcomes = append(t.outcomes, interpretertest.Outcome{Problem: "the rules do not load", Err: t.broken})
 			continue
 		}
 		outcome := c.Run(ctx, t.rules)
