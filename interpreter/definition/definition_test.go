@@ -1,0 +1,351 @@
+package definition_test
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubeinterpret/interpret/interpreter/definition"
+)
+
+func read(t testing.TB, name string) *definition.Definition {
+	t.Helper()
+	text, err := os.ReadFile("testdata/" + name)
+	require.NoError(t, err)
+	list, err := definition.Parse(name, text)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	return list[0]
+}
+
+func object(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	raw, err := yaml.YAMLToJSONStrict([]byte(text))
+	require.NoError(t, err)
+	obj := &unstructured.Unstructured{}
+	require.NoError(t, obj.UnmarshalJSON(raw))
+	return obj
+}
+
+func TestADefinitionTellsItsVersions(t *testing.T) {
+	t.Parallel()
+	d := read(t, "app.yaml")
+	assert.Equal(t, "apps.demo.io", d.Name())
+	assert.Equal(t, schema.GroupKind{Group: "demo.io", Kind: "App"}, d.GroupKind())
+	assert.True(t, d.Namespaced())
+	assert.Equal(t, "app", d.Names().Singular)
+	assert.Equal(t, "AppList", d.Names().ListKind)
+	assert.Equal(t, apiextensionsv1.NoneConverter, d.Conversion().Strategy)
+	var names []string
+	for _, v := range d.Versions() {
+		names = append(names, v.Name)
+	}
+	assert.Equal(t, []string{"v1", "v1beta1"}, names)
+	v := d.Version("v1")
+	assert.Equal(t, ".spec.replicas", v.Scale.SpecReplicasPath)
+	assert.True(t, v.HasStatus && v.Served && v.Storage)
+	assert.Same(t, v, d.Storage())
+	assert.Equal(t, schema.GroupVersionResource{Group: "demo.io", Version: "v1", Resource: "apps"}, v.Resource())
+	assert.Nil(t, d.Version("v2"))
+	assert.Empty(t, d.Problems(t.Context()))
+
+	// The same from an object.
+	crd, err := d.CRD()
+	require.NoError(t, err)
+	again, err := definition.New(crd)
+	require.NoError(t, err)
+	assert.Equal(t, d.Name(), again.Name())
+	_, err = again.Version("v1").Schema()
+	require.NoError(t, err)
+}
+
+func TestSetsAreLookedUpByKind(t *testing.T) {
+	t.Parallel()
+	d := read(t, "app.yaml")
+	set, err := definition.NewSet(d)
+	require.NoError(t, err)
+	found, err := set.Definition(schema.GroupKind{Group: "demo.io", Kind: "App"})
+	require.NoError(t, err)
+	assert.Same(t, d, found)
+	found, err = set.Definition(schema.GroupKind{Group: "demo.io", Kind: "Other"})
+	require.NoError(t, err)
+	assert.Nil(t, found)
+	_, err = definition.NewSet(d, read(t, "app.yaml"))
+	assert.EqualError(t, err, "app.yaml:4:3: CRD apps.demo.io defines App.demo.io, as does CRD apps.demo.io in app.yaml:1")
+}
+
+func TestWhatIsNoDefinitionIsRefused(t *testing.T) {
+	t.Parallel()
+	head := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n"
+	for text, want := range map[string]string{
+		"apiVersion: v1\nkind: Pod\n": "f:1:1: not a CustomResourceDefinition, got v1 Pod",
+		"a: [":                        "f:1: not YAML",
+		"[1]":                         "f:1:1: not a CustomResourceDefinition: apiVersion and kind must be texts of an object",
+		"apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\n": "f:1:1: a CustomResourceDefinition must be apiextensions.k8s.io/v1, got apiextensions.k8s.io/v1beta1",
+		head:                                     "f:1:1: CRD without a name: metadata.name is missing",
+		head + "metadata: {name: a.b}\nspec: []": "f:4:1: CRD a.b: spec must be an object, got: array",
+		head + "metadata: {name: a.b}\nspec: {group: b, names: {kind: A, plural: a}}":                                               "f:4:1: CRD a.b: spec.versions is missing",
+		head + "metadata: {name: a.b}\nspec:\n  group: b\n  names: {kind: A, plural: a}\n  versions:\n  - name: v1\n  - name: v1\n": "f:9:5: CRD a.b: spec.versions[1].name: there is a version v1 already",
+		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n":                                                       "f:4:3: not a CustomResourceDefinition, got v1 Pod",
+	} {
+		_, err := definition.Parse("f", []byte(text))
+		assert.ErrorIs(t, err, err)
+		if assert.Error(t, err, text) {
+			assert.Contains(t, err.Error(), want, text)
+		}
+	}
+	none, err := definition.Parse("f", []byte("# nothing\n---\n"))
+	require.NoError(t, err)
+	assert.Empty(t, none)
+}
+
+func TestProblemsHavePlaces(t *testing.T) {
+	t.Parallel()
+	d := read(t, "broken.yaml")
+	var got []string
+	for _, err := range d.Problems(t.Context()) {
+		got = append(got, err.Error())
+	}
+	all := strings.Join(got, "\n")
+	for _, want := range []string{
+		`broken.yaml:9:3: CRD broken.demo.io: unknown field "spec.shortNames"`,
+		`broken.yaml:25:15: CRD broken.demo.io: spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[replicas].type: Required value`,
+	} {
+		assert.Contains(t, all, want)
+	}
+	_, err := d.Version("v1").Schema()
+	require.Error(t, err)
+	// Rules are looked at when there is structure.
+	text, err2 := os.ReadFile("testdata/broken.yaml")
+	require.NoError(t, err2)
+	list, err2 := definition.Parse("f", []byte(strings.Replace(string(text), "minimum: 0", "type: integer", 1)))
+	require.NoError(t, err2)
+	problems := list[0].Problems(t.Context())
+	require.Len(t, problems, 2)
+	assert.Contains(t, problems[1].Error(), "f:29:19: CRD broken.demo.io: spec.versions[0].schema.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule: Invalid value")
+	assert.Contains(t, err.Error(), "CRD broken.demo.io, version v1: the schema has no structure")
+}
+
+func TestObjectsAreValidatedAsAServerDoes(t *testing.T) {
+	t.Parallel()
+	v := read(t, "app.yaml").Version("v1")
+	const head = "apiVersion: demo.io/v1\nkind: App\nmetadata: {name: a}\n"
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"sound":                 {"spec: {mode: fast, replicas: 3, ports: [{name: a, port: 1}], labels: {a: b}, at: 80}\nstatus: {ready: 1}", nil},
+		"with an int or string": {"spec: {at: http}", nil},
+		"defaults":              {"spec: {}", nil},
+		"other kind":            {"kind: Other", []string{"kind: Invalid value"}},
+		"wrong type":            {"spec: {replicas: three}", []string{`spec.replicas: Invalid value: "string"`, "of the type string, expected int64"}},
+		"not in the enum":       {"spec: {mode: slow}", []string{"spec.mode: Unsupported value"}},
+		"unknown field":         {"spec: {replcas: 1}", []string{"spec.replcas: Forbidden: the schema has no such field"}},
+		"in a list":             {"spec: {ports: [{name: a, prt: 1}]}", []string{"spec.ports[0].prt: Forbidden"}},
+		"twice in a map":        {"spec: {ports: [{name: a, port: 1}, {name: a, port: 2}]}", []string{"spec.ports[1]: Duplicate value"}},
+		"missing":               {"spec: {ports: [{port: 1}]}", []string{"spec.ports[0].name: Required value"}},
+		"out of range":          {"spec: {replicas: -1}", []string{"should be greater than or equal to 0", "must be from 0 to 2147483647"}},
+		"against the rule":      {"spec: {replicas: 7, max: 5}", []string{"spec: Invalid value: at most max replicas"}},
+		"a null":                {"spec: {mode: null}", nil},
+		"a wrong pattern":       {"spec: {labels: {a: B}}", []string{"spec.labels.a: Invalid value"}},
+		"a scale too large":     {"status: {ready: 3000000000}", []string{"status.ready: Invalid value"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := head + c.text
+			if strings.HasPrefix(c.text, "kind") {
+				text = "apiVersion: demo.io/v1\n" + c.text
+			}
+			obj := object(t, text)
+			before := obj.DeepCopy()
+			errs, err := v.Validate(t.Context(), obj, nil)
+			require.NoError(t, err)
+			assert.Equal(t, before, obj, "the object was changed")
+			require.Len(t, errs, len(c.want), "%v", errs)
+			for i, want := range c.want {
+				assert.Contains(t, errs[i].Error(), want)
+			}
+		})
+	}
+}
+
+func TestAnUpdateIsComparedWithWhatWas(t *testing.T) {
+	t.Parallel()
+	v := read(t, "app.yaml").Version("v1")
+	old := object(t, "apiVersion: demo.io/v1\nkind: App\nmetadata: {name: a}\nspec: {class: a, mode: slow}")
+	// What was wrong already and did not change is borne; a rule that compares is kept.
+	errs, err := v.Validate(t.Context(), object(t, "apiVersion: demo.io/v1\nkind: App\nmetadata: {name: a}\nspec: {class: a, mode: slow, replicas: 1}"), old)
+	require.NoError(t, err)
+	assert.Empty(t, errs)
+	errs, err = v.Validate(t.Context(), object(t, "apiVersion: demo.io/v1\nkind: App\nmetadata: {name: a}\nspec: {class: b, mode: fast}"), old)
+	require.NoError(t, err)
+	require.Len(t, errs, 1)
+	assert.Contains(t, errs[0].Error(), "class cannot change")
+}
+
+func TestEmptiesAndNumbersBecomeWhatTheSchemaSays(t *testing.T) {
+	t.Parallel()
+	v := read(t, "app.yaml").Version("v1")
+	obj := map[string]any{"spec": map[string]any{
+		"ports": map[string]any{}, "labels": []any{}, "replicas": 2.0, "at": 80.0, "ratio": 2.0,
+		"open": map[string]any{"list": map[string]any{}},
+	}}
+	changed, err := v.Coerce(obj)
+	require.NoError(t, err)
+	assert.True(t, changed)
+	assert.Equal(t, map[string]any{"spec": map[string]any{
+		"ports": []any{}, "labels": map[string]any{}, "replicas": int64(2), "at": int64(80), "ratio": 2.0,
+		"open": map[string]any{"list": map[string]any{}},
+	}}, obj)
+	changed, err = v.Coerce(obj)
+	require.NoError(t, err)
+	assert.False(t, changed)
+}
+
+func TestFieldsAreKnown(t *testing.T) {
+	t.Parallel()
+	v := read(t, "app.yaml").Version("v1")
+	for path, want := range map[string]string{
+		"spec.replicas": "", "spec.ports..name": "", "spec.labels.x": "", "spec.open.any.thing": "", "metadata.labels.x": "",
+		"kind": "", "status.ready": "",
+		"spec.replcas": "1 replicas", "spec.ports..nme": "3 name", "metadata.lables": "1 labels", "sttus": "0 status",
+	} {
+		known, at, nearest := v.HasField(strings.Split(path, ".")...)
+		got := ""
+		if !known {
+			got = fmt.Sprintf("%d %s", at, nearest)
+		}
+		assert.Equal(t, want, got, path)
+	}
+}
+
+// many generates CRDs of some 34 KB each, as operators have them: a page of words for each field, and a pod template's worth of fields.
+func many(n int) []byte {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: kinds%[1]d.demo.io
+spec:
+  group: demo.io
+  names: {plural: kinds%[1]d, singular: kind%[1]d, kind: Kind%[1]d, listKind: Kind%[1]dList}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources:
+      status: {}
+      scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+`, i)
+		for group := range 28 {
+			fmt.Fprintf(&b, `              group%d:
+                description: |-
+                  What this group of fields is about, told at some length, because generators take all that
+                  stands in front of a field in its Go type, and people explain there what they mean.
+                type: object
+                properties:
+`, group)
+			for f := range 6 {
+				fmt.Fprintf(&b, `                  field%d:
+                    description: What the field is for, and what happens without it.
+                    type: string
+`, f)
+			}
+		}
+	}
+	return []byte(b.String())
+}
+
+// BenchmarkLoad reads 500 CRDs: the time of one round is to be under 2 s, and the memory under 200 MB.
+func BenchmarkLoad(b *testing.B) {
+	text := many(500)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	start, rounds := processTime(b), 0
+	for b.Loop() {
+		list, err := definition.Parse("many.yaml", text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		set, err := definition.NewSet(list...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		b.ReportMetric(float64(m.HeapAlloc)/1e6, "MB-heap")
+		runtime.KeepAlive(set)
+		rounds++
+	}
+	b.ReportMetric((processTime(b)-start).Seconds()/float64(rounds), "CPU-s/op")
+}
+
+// processTime is the processor time that the process has had: on a busy machine time says little.
+func processTime(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+func BenchmarkLookup(b *testing.B) {
+	list, err := definition.Parse("many.yaml", many(500))
+	require.NoError(b, err)
+	set, err := definition.NewSet(list...)
+	require.NoError(b, err)
+	kind := schema.GroupKind{Group: "demo.io", Kind: "Kind250"}
+	b.ReportAllocs()
+	for b.Loop() {
+		if d, _ := set.Definition(kind); d.Version("v1") == nil {
+			b.Fatal("not found")
+		}
+	}
+}
+
+// BenchmarkValidate compares with the copies of the same object: five of them are the budget.
+func BenchmarkValidate(b *testing.B) {
+	for _, version := range []string{"v1beta1", "v1"} {
+		v := read(b, "app.yaml").Version(version)
+		obj := object(b, "apiVersion: demo.io/"+version+"\nkind: App\nmetadata: {name: a}\nspec: {mode: fast, replicas: 3, max: 5}")
+		var ports []any
+		for i := range 20 {
+			ports = append(ports, map[string]any{"name": fmt.Sprint("port", i), "port": int64(i + 1)})
+		}
+		require.NoError(b, unstructured.SetNestedSlice(obj.Object, ports, "spec", "ports"))
+		name := map[string]string{"v1beta1": "plain", "v1": "rules"}[version]
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if errs, err := v.Validate(b.Context(), obj, nil); err != nil || len(errs) > 0 {
+					b.Fatal(errs, err)
+				}
+			}
+		})
+		b.Run(name+"-copy", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				obj.DeepCopy()
+			}
+		})
+	}
+}
