@@ -121,6 +121,26 @@ func (e *LoadError) Unwrap() error { return e.Err }
 func (l *Layer) Replace(customizations []*Customization) error {
 	l.replacing.Lock()
 	defer l.replacing.Unlock()
+	good, err := l.compileAll(customizations)
+	l.put(good)
+	return err
+}
+
+// ReplaceAll is Replace for customizations that belong together, such as those in a directory: if any of them is
+// broken, nothing changes.
+func (l *Layer) ReplaceAll(customizations []*Customization) error {
+	l.replacing.Lock()
+	defer l.replacing.Unlock()
+	good, err := l.compileAll(customizations)
+	if err != nil {
+		return err
+	}
+	l.put(good)
+	return nil
+}
+
+// compileAll gives the last good version of each customization by name, and what is wrong with the others.
+func (l *Layer) compileAll(customizations []*Customization) (map[string]*compiled, error) {
 	old := l.rules.Load()
 	good := make(map[string]*compiled, len(customizations))
 	var errs []error
@@ -138,11 +158,15 @@ func (l *Layer) Replace(customizations []*Customization) error {
 			good[c.Name] = fresh
 		}
 	}
+	return good, errors.Join(errs...)
+}
+
+// put puts customizations in force.
+func (l *Layer) put(good map[string]*compiled) {
 	l.rules.Store(newRuleSet(good))
 	if l.changed != nil {
 		l.changed()
 	}
-	return errors.Join(errs...)
 }
 
 // compiled is a customization ready to answer.

@@ -239,6 +239,30 @@ func TestScriptsDoNotSeeEachOther(t *testing.T) {
 	}
 }
 
+func TestReplaceAllChangesEverythingOrNothing(t *testing.T) {
+	changes := 0
+	layer, err := declarative.New([]*declarative.Customization{says("a")}, declarative.WithChanged(func() { changes++ }))
+	require.NoError(t, err)
+	chain := interpreter.NewChain(layer)
+	before := changes
+	broken := custom("a", "statusReflection", "function ReflectStatus(o")
+	other := says("b", "apps/v1 Deployment")
+	deployment := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"}}
+	for says, list := range map[string][]*declarative.Customization{
+		"a/statusReflection:1: syntax error":          {other, broken},
+		"there is another customization of this name": {other, other},
+	} {
+		require.ErrorContains(t, layer.ReplaceAll(list), says)
+		assert.Equal(t, "a", by(t, chain, widget()))
+		assert.Empty(t, by(t, chain, deployment))
+	}
+	assert.Equal(t, before, changes)
+	require.NoError(t, layer.ReplaceAll([]*declarative.Customization{other}))
+	assert.Empty(t, by(t, chain, widget()))
+	assert.Equal(t, "b", by(t, chain, deployment))
+	assert.Equal(t, before+1, changes)
+}
+
 func TestReplaceKeepsTheLastGoodVersionOfWhatBreaks(t *testing.T) {
 	layer, err := declarative.New(nil)
 	require.NoError(t, err)
