@@ -41,16 +41,18 @@ const (
 // as the process lives, /readyz, which fails while the server is about to stop, and /metrics. All other paths
 // are the handler's.
 type Server struct {
-	mux      *http.ServeMux
-	logger   *slog.Logger
-	tls      *tls.Config
-	watcher  *certwatcher.CertWatcher
-	gatherer prometheus.Gatherer
-	ready    func() error
-	drain    time.Duration
-	grace    time.Duration
-	pprof    string
-	stopping atomic.Bool
+	mux    *http.ServeMux
+	logger *slog.Logger
+	tls    *tls.Config
+	// certificate and key are files, and watcher reads them; empty and nil if tls came without.
+	certificate, key string
+	watcher          *certwatcher.CertWatcher
+	gatherer         prometheus.Gatherer
+	ready            func() error
+	drain            time.Duration
+	grace            time.Duration
+	pprof            string
+	stopping         atomic.Bool
 }
 
 // watcherLogger guards the one logger that controller-runtime has in a process; the first that is set stays.
@@ -65,11 +67,8 @@ type ServerOption func(*Server) error
 // The watching logs through controller-runtime, which complains on standard error about a program that has
 // not set a logger for it; the server sets its own unless the program has.
 func WithCertificateFiles(certificate, key string) ServerOption {
-	return func(s *Server) (err error) {
-		if s.watcher, err = certwatcher.New(certificate, key); err != nil {
-			return err
-		}
-		s.tls = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.watcher.GetCertificate}
+	return func(s *Server) error {
+		s.certificate, s.key = certificate, key
 		return nil
 	}
 }
@@ -156,6 +155,15 @@ func NewServer(h http.Handler, options ...ServerOption) (*Server, error) {
 			return nil, err
 		}
 	}
+	if s.certificate != "" || s.key != "" {
+		// Already this logs.
+		watcherLogger.Do(func() { runtimelog.SetLogger(logr.FromSlogHandler(s.logger.Handler())) })
+		var err error
+		if s.watcher, err = certwatcher.New(s.certificate, s.key); err != nil {
+			return nil, err
+		}
+		s.tls = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.watcher.GetCertificate}
+	}
 	if s.tls == nil {
 		return nil, errors.New("the server has no certificate")
 	}
@@ -217,7 +225,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer stop()
 	failed := make(chan error, 3)
 	if s.watcher != nil {
-		watcherLogger.Do(func() { runtimelog.SetLogger(logr.FromSlogHandler(s.logger.Handler())) })
 		beside.Go(func() {
 			if err := s.watcher.Start(running); err != nil && running.Err() == nil {
 				failed <- fmt.Errorf("watching the certificate: %w", err)
