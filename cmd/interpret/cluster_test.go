@@ -124,14 +124,14 @@ func (a *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hookFor is a webhook configuration for the health of Widgets.
-func hookFor(name, url string, bundle []byte) string {
+// hookFor is a webhook configuration for an operation of Widgets.
+func hookFor(name, operation, url string, bundle []byte) string {
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterWebhookConfiguration", "metadata": map[string]any{"name": name},
 		"webhooks": []any{map[string]any{
 			"name": "w.example.com", "clientConfig": map[string]any{"url": url, "caBundle": bundle},
 			"rules": []any{map[string]any{
-				"operations": []string{"InterpretHealth"}, "apiGroups": []string{"demo.io"}, "apiVersions": []string{"v1"}, "kinds": []string{"Widget"},
+				"operations": []string{operation}, "apiGroups": []string{"demo.io"}, "apiVersions": []string{"v1"}, "kinds": []string{"Widget"},
 			}},
 			"interpreterContextVersions": []string{"v1alpha1"},
 		}},
@@ -173,10 +173,10 @@ spec:
 	require.Eventually(t, func() bool { return said(t, chain) == "v2" }, within, tick)
 
 	// One that leads here, which comes first by name, is left out; then the other one is asked.
-	api.set("ADDED", storedConfigurations, hookFor("a-own", s.url+"/interpret", s.configuration.Webhooks[0].ClientConfig.CABundle))
+	api.set("ADDED", storedConfigurations, hookFor("a-own", "InterpretHealth", s.url+"/interpret", s.authority))
 	s.log.await(t, "a hook leads to this server, and is not asked", 1)
-	api.set("ADDED", storedConfigurations, hookFor("b-theirs", *theirs.URL, theirs.CABundle))
-	direct := s.chainOfAll(s.configuration.Webhooks[0].ClientConfig.CABundle)
+	api.set("ADDED", storedConfigurations, hookFor("b-theirs", "InterpretHealth", *theirs.URL, theirs.CABundle))
+	direct := s.directly()
 	healthy := func() (bool, error) { return interpreter.IsHealthy(t.Context(), direct, widget()) }
 	require.Eventually(t, func() bool { yes, err := healthy(); return err == nil && yes }, within, tick)
 
@@ -192,11 +192,8 @@ func TestAServerThatIsRegisteredByAnotherName(t *testing.T) {
 	t.Parallel()
 	api := newAPIServer(t)
 	s := start(t, "--kubeconfig", api.kubeconfig(), "--url", "https://localhost:1")
-	_, address, _ := cutLast(s.address(), ":")
-	bundle := s.configuration.Webhooks[0].ClientConfig.CABundle
-	s.url = "https://127.0.0.1:" + address
-	api.set("ADDED", storedConfigurations, hookFor("own", s.url, bundle))
-	direct := s.chainOfAll(bundle)
+	api.set("ADDED", storedConfigurations, hookFor("own", "InterpretHealth", s.url, s.authority))
+	direct := s.directly()
 	require.Eventually(t, func() bool {
 		_, err := interpreter.IsHealthy(t.Context(), direct, widget())
 		return err != nil && strings.Contains(err.Error(), "goes round in a circle")
@@ -209,11 +206,11 @@ func TestAnAPIServerThatIsDown(t *testing.T) {
 	down := &apiServer{t: t, url: "http://" + unusedAddress(t)}
 	args, authority := certificateFiles(t, t.TempDir())
 	s := background(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--drain", "0s", "--kubeconfig", down.kubeconfig()}, args...)...)
-	s.url, s.http = "https://"+s.address(), trusting(t, authority)
+	s.url, s.authority, s.http = "https://"+s.address(), authority, trusting(t, authority)
 	status, body := s.get("/readyz")
 	assert.Equal(t, http.StatusServiceUnavailable, status)
 	assert.Contains(t, body, "resourceinterpretercustomizations have not been read yet")
-	_, err := interpreter.IsHealthy(t.Context(), s.chainOfAll(authority), widget())
+	_, err := interpreter.IsHealthy(t.Context(), s.directly(), widget())
 	require.ErrorContains(t, err, "code 503")
 	s.stop()
 	assert.Equal(t, statusFine, <-s.status)

@@ -104,6 +104,14 @@ func (f hookFlags) layer(configurations []*webhook.Configuration) (*webhook.Laye
 	if len(configurations) == 0 {
 		return nil, nil
 	}
+	if err := fatalProblems(configurations); err != nil {
+		return nil, err
+	}
+	return webhook.New(webhook.Objects(configurations), webhook.WithResolver(f))
+}
+
+// fatalProblems are the mistakes for which a layer would not take configurations.
+func fatalProblems(configurations []*webhook.Configuration) error {
 	var errs []error
 	for _, p := range webhook.Check(configurations) {
 		if p.Fatal {
@@ -111,10 +119,7 @@ func (f hookFlags) layer(configurations []*webhook.Configuration) (*webhook.Laye
 				Err: fmt.Errorf("webhook configuration %q: %s: %s", p.Configuration.Name, p.Field, p.Message)}})
 		}
 	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	return webhook.New(webhook.Objects(configurations), webhook.WithResolver(f))
+	return errors.Join(errs...)
 }
 
 // hookHint tells how a hook is reached whose Service's DNS name only means something inside the cluster.

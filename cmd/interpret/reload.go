@@ -12,15 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubeinterpret/interpret/declarative"
-	"github.com/kubeinterpret/interpret/interpreter"
+	"github.com/kubeinterpret/interpret/webhook"
 )
 
 const (
@@ -35,35 +33,26 @@ const (
 	filesSettleMax = time.Second
 )
 
-// fileRules is a layer of the customizations in files. All that is in the files is in force, or, when something
-// is wrong with any of them, all that was in force before: of half a change nobody knows what it answers.
+// fileRules keeps the rules in files in force. All that is in the files is, or, when something is wrong with any of
+// them, all that was before: of half a change nobody knows what it answers.
 type fileRules struct {
 	flags   *ruleFlags
-	options []declarative.Option
 	logger  *slog.Logger
 	metrics *fileMetrics
 	poll    time.Duration
+	// Nobody else replaces these.
+	customizations *declarative.Layer
+	webhooks       *webhook.Layer
 
-	present atomic.Pointer[declarative.Layer]
 	// What follows belongs to the one goroutine that loads.
 
+	loaded bool
 	// digest is of what is in force; failure is why what was read since is not, empty if it is.
 	digest  [sha256.Size]byte
 	failure string
 	// unwatched is why a directory is not watched, as it was told last.
 	unwatched string
 }
-
-// Name is the name of the layer.
-func (f *fileRules) Name() string { return declarative.DefaultName }
-
-// Rules are those in force.
-func (f *fileRules) Rules(kind schema.GroupVersionKind, op interpreter.Operation) []*interpreter.Rule {
-	return f.present.Load().Rules(kind, op)
-}
-
-// Entries lists the rules in force.
-func (f *fileRules) Entries() []interpreter.Entry { return f.present.Load().Entries() }
 
 // load reads the files and puts what they hold in force. The first error is for whoever started the command, and
 // there is nothing to answer from then.
@@ -74,32 +63,48 @@ func (f *fileRules) load(ctx context.Context, s *session) error {
 		return interrupted(ctx)
 	}
 	digest := digestOf(inputs)
-	if err == nil && f.present.Load() != nil && digest == f.digest {
+	if err == nil && f.loaded && digest == f.digest {
 		// Back to what is in force, if anything was wrong in between.
 		f.settled()
 		return nil
 	}
-	list, bad := parseCustomizations(s, inputs)
-	var layer *declarative.Layer
-	if err = errors.Join(err, bad); err == nil {
-		layer, err = declarative.New(list, f.options...)
-		if err != nil {
-			err = &failure{err}
-		}
+	d := &declared{}
+	errs := []error{err}
+	for _, in := range inputs {
+		errs = append(errs, d.add(in.name, s.split(in)))
+	}
+	if err = errors.Join(errs...); err == nil {
+		err = f.put(d)
 	}
 	if err != nil {
 		f.metrics.failed()
 		return err
 	}
-	f.present.Store(layer)
-	f.digest = digest
+	f.loaded, f.digest = true, digest
 	f.settled()
 	f.metrics.applied()
-	f.logger.Info("read", "customizations", len(list), "files", len(inputs), "took", time.Since(start))
-	for _, conflict := range layer.Conflicts() {
+	f.logger.Info("read", "customizations", len(d.customizations), "configurations", len(d.configurations), "files", len(inputs), "took", time.Since(start))
+	for _, conflict := range f.customizations.Conflicts() {
 		f.logger.Warn("a conflict", "problem", conflict.Error())
 	}
 	return nil
+}
+
+// put puts everything in force or nothing.
+func (f *fileRules) put(d *declared) error {
+	if err := fatalProblems(d.configurations); err != nil {
+		return err
+	}
+	if !f.loaded {
+		// Later the configurations that an address is for may come and go.
+		if err := f.flags.hooks.check(d.configurations); err != nil {
+			return err
+		}
+	}
+	if err := f.customizations.ReplaceAll(d.customizations); err != nil {
+		return &failure{err}
+	}
+	return f.webhooks.Replace(webhook.Objects(d.configurations))
 }
 
 // settled notes that what is in force is what the files say.

@@ -145,24 +145,6 @@ func unread(readings ...reading) error {
 	return errors.Join(errs...)
 }
 
-// parseCustomizations parses what was read. What is something else than a customization is an error.
-func parseCustomizations(s *session, inputs []input) ([]*declarative.Customization, error) {
-	var list []*declarative.Customization
-	var errs []error
-	for _, in := range inputs {
-		var found []*declarative.Customization
-		docs := s.split(in)
-		for i := range docs {
-			parsed, err := declarative.FromDocument(&docs[i])
-			found = append(found, parsed...)
-			errs = append(errs, err)
-		}
-		nameByFile(in.name, found, func(c *declarative.Customization) *string { return &c.Name })
-		list = append(list, found...)
-	}
-	return list, errors.Join(errs...)
-}
-
 // nameByFile names the objects that have no name after their file, so that messages can name them.
 func nameByFile[T any](file string, list []T, name func(T) *string) {
 	unnamed := 0

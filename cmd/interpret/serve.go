@@ -78,8 +78,9 @@ func newServe(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [-f FILE]... | --from-cluster",
 		Short: "Answer as an interpreter webhook, for Karmada and others that ask hooks",
-		Long: `Answer as an interpreter webhook, by the protocol of Karmada, over TLS. The rules are customizations given with -f,
-or those and the webhooks on an API server with --from-cluster, and below them always the ones that are built in.
+		Long: `Answer as an interpreter webhook, by the protocol of Karmada, over TLS. The rules are customizations, and hooks of
+webhook configurations, that are given with -f or with --from-cluster found on an API server, and below them always the
+ones that are built in.
 
   /interpret  answers questions; / does so, too
   /validate   reviews customizations and webhook configurations before an API server stores them
@@ -108,6 +109,7 @@ the last question is answered, or after --grace. A second one ends it at once.`,
 	flags.SortFlags = false
 	o.addFiles(flags)
 	o.cluster.add(flags)
+	o.hooks.add(cmd)
 	flags.StringVar(&o.listen, "listen", defaultListen, "the address to listen on, HOST:PORT; :PORT is every address of the machine")
 	flags.StringVar(&o.certificate, "tls-cert-file", "", "the server's certificate, with what stands between it and the CA, in PEM; read again when it changes")
 	flags.StringVar(&o.key, "tls-private-key-file", "", "the key of the certificate, in PEM")
@@ -145,6 +147,9 @@ func (o *serveOptions) complete(flags *pflag.FlagSet) error {
 	}
 	if o.cluster.chosen() && len(o.filenames) > 0 {
 		return usage("%s and --from-cluster exclude each other: customizations come from files or from an API server", filenameFlag)
+	}
+	if o.cluster.chosen() && len(o.hooks.addresses) > 0 {
+		return usage("%s goes with %s; an API server tells where its Services are", hookAddressFlag, filenameFlag)
 	}
 	if err := o.registration.complete(o.selfSigned); err != nil {
 		return err
@@ -272,15 +277,27 @@ func (o *serveOptions) rules(ctx context.Context, s *session, logger *slog.Logge
 }
 
 func (o *serveOptions) rulesInFiles(ctx context.Context, s *session, r *servedRules, bundle *thirdparty.Bundle, logger *slog.Logger, registry *prometheus.Registry) error {
+	customizations, err := declarative.New(nil, r.admission...)
+	if err != nil {
+		return err
+	}
+	hooks, err := webhook.New(nil, webhook.WithRegisterer(registry), webhook.WithSkip(o.skip(logger)), webhook.WithResolver(o.hooks))
+	if err != nil {
+		return err
+	}
 	files := &fileRules{
-		flags: &o.ruleFlags, options: r.admission, logger: logger,
-		metrics: newFileMetrics(registry), poll: filesPoll,
+		flags: &o.ruleFlags, logger: logger, metrics: newFileMetrics(registry), poll: filesPoll,
+		customizations: customizations, webhooks: hooks,
 	}
 	if err := files.load(ctx, s); err != nil {
 		return err
 	}
-	r.follow = append(r.follow, files.run)
-	r.chain = newChain(files, nil, bundle)
+	r.webhooks = hooks
+	r.follow = append(r.follow, func(ctx context.Context) error {
+		defer hooks.Close()
+		return files.run(ctx)
+	})
+	r.chain = newChain(customizations, hooks, bundle)
 	return nil
 }
 

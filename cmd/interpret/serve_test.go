@@ -30,7 +30,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubeinterpret/interpret/builtin/thirdparty"
 	"github.com/kubeinterpret/interpret/declarative"
 	"github.com/kubeinterpret/interpret/interpreter"
 	"github.com/kubeinterpret/interpret/interpreter/interpretertest"
@@ -94,6 +93,7 @@ type served struct {
 	status   chan int
 
 	url           string
+	authority     []byte
 	configuration *v1alpha1.ResourceInterpreterWebhookConfiguration
 	admission     *admissionregistrationv1.ValidatingWebhookConfiguration
 	http          *http.Client
@@ -114,8 +114,9 @@ func start(t testing.TB, args ...string) *served {
 	require.NotNil(t, s.configuration)
 	require.NotNil(t, s.admission)
 	client := s.configuration.Webhooks[0].ClientConfig
-	s.http = trusting(t, client.CABundle)
-	s.url = strings.TrimSuffix(*client.URL, "/interpret")
+	s.authority = client.CABundle
+	s.http = trusting(t, s.authority)
+	s.url = "https://" + s.address()
 	return s
 }
 
@@ -150,14 +151,16 @@ func (s *served) chain() *interpreter.Chain {
 	return interpreter.NewChain(layer)
 }
 
-// chainOfAll asks the server everything, also what it does not register.
-func (s *served) chainOfAll(bundle []byte) *interpreter.Chain {
-	url := s.url + "/interpret"
+// directly asks the server everything where it listens, also what it does not register.
+func (s *served) directly() *interpreter.Chain {
+	_, port, err := net.SplitHostPort(s.address())
+	require.NoError(s.t, err)
+	url := "https://127.0.0.1:" + port + "/interpret"
 	layer, err := webhook.New([]*v1alpha1.ResourceInterpreterWebhookConfiguration{{
 		ObjectMeta: metav1.ObjectMeta{Name: "all"},
 		Webhooks: []v1alpha1.ResourceInterpreterWebhook{{
 			Name:         "all.example.com",
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle},
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: s.authority},
 			Rules: []v1alpha1.RuleWithOperations{{
 				Operations: []interpreter.Operation{"*"},
 				Rule:       v1alpha1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Kinds: []string{"*"}},
@@ -182,6 +185,7 @@ func (s *served) get(path string) (int, string) {
 
 // metric awaits that a metric has a value.
 func (s *served) metric(want string) {
+	s.t.Helper()
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		_, page := s.get("/metrics")
@@ -484,6 +488,40 @@ func TestAMountedConfigMapChanges(t *testing.T) {
 	}
 }
 
+// What is not there yet may come; a directory without a file is none of the mistakes that a wrong name is.
+func TestAnEmptyDirectoryIsFilledLater(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := start(t, "-f", dir)
+	chain := s.directly()
+	write(t, filepath.Join(dir, "a.yaml"), says("a", "v1"))
+	require.Eventually(t, func() bool { return said(t, chain) == "v1" }, within, tick)
+}
+
+// Hooks in files are asked, too, and follow their files; one that leads here is left out.
+func TestHooksInFiles(t *testing.T) {
+	t.Parallel()
+	theirs, ours := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(theirs, "a.yaml"), says("a", "theirs"))
+	other := start(t, "-f", theirs)
+	client := other.configuration.Webhooks[0].ClientConfig
+	hook := hookFor("b-theirs", "InterpretStatus", *client.URL, client.CABundle)
+	s := start(t, "-f", ours, "--url", "https://own.example.com")
+	chain := s.directly()
+	own := hookFor("a-own", "InterpretStatus", "https://own.example.com/interpret", nil)
+	write(t, filepath.Join(ours, "hooks.yaml"), own+"\n---\n"+hook+"\n")
+	require.Eventually(t, func() bool { return said(t, chain) == "theirs" }, within, tick)
+	s.log.await(t, "a hook leads to this server, and is not asked", 1)
+	assert.NotContains(t, s.out.String(), "- Widget", "what other hooks answer is not registered")
+
+	write(t, filepath.Join(ours, "hooks.yaml"), strings.Replace(hook, "w.example.com", "w", 1))
+	s.metric("interpret_files_in_step 0")
+	s.log.await(t, "should be a domain with at least two segments", 1)
+	assert.Equal(t, "theirs", said(t, chain))
+	write(t, filepath.Join(ours, "hooks.yaml"), says("a", "ours")+"---\n"+hook)
+	require.Eventually(t, func() bool { return said(t, chain) == "ours" }, within, tick)
+}
+
 // Nobody tells of what is behind a URL; it is looked at.
 func TestWhatIsNotWatchedIsLookedAt(t *testing.T) {
 	t.Parallel()
@@ -499,9 +537,13 @@ func TestWhatIsNotWatchedIsLookedAt(t *testing.T) {
 	})
 	log := newTranscript()
 	s := newSession(nil, io.Discard, log)
+	rules, err := newRules(nil, nil)
+	require.NoError(t, err)
+	hooks, err := webhook.New(nil)
+	require.NoError(t, err)
 	files := &fileRules{
 		flags: &ruleFlags{filenames: []string{server}}, logger: newLogger(s, logText, 0),
-		metrics: newFileMetrics(newRegistry()), poll: time.Millisecond,
+		metrics: newFileMetrics(newRegistry()), poll: time.Millisecond, customizations: rules.customizations, webhooks: hooks,
 	}
 	require.NoError(t, files.load(t.Context(), s))
 	ctx, stop := context.WithCancel(t.Context())
@@ -509,7 +551,7 @@ func TestWhatIsNotWatchedIsLookedAt(t *testing.T) {
 	running.Go(func() { assert.NoError(t, files.run(ctx)) })
 	defer running.Wait()
 	defer stop()
-	chain := newChain(files, nil, thirdparty.New())
+	chain := rules.Chain
 	set(says("a", "v2"))
 	require.Eventually(t, func() bool { return said(t, chain) == "v2" }, within, time.Millisecond)
 	set("")
