@@ -186,7 +186,6 @@ func (s *served) get(path string) (int, string) {
 // metric awaits that a metric has a value.
 func (s *served) metric(want string) {
 	s.t.Helper()
-	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		_, page := s.get("/metrics")
 		return strings.Contains(page, "\n"+want+"\n")
