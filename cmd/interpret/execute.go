@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
@@ -23,6 +25,18 @@ type inputFlags struct {
 	replicas                  int32
 	// replicasGiven tells a zero that was asked for from one that was not.
 	replicasGiven bool
+}
+
+// add adds the flags.
+func (f *inputFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.desired, "desired-file", "", "the object as the control plane wants it; a file, a URL, or -")
+	flags.StringVar(&f.observed, "observed-file", "", "the object as a member cluster reports it; a file, a URL, or -")
+	flags.StringVar(&f.status, "status-file", "", "status items for AggregateStatus; a file, a directory, a URL, or -")
+	flags.Int32Var(&f.replicas, "desired-replica", 0, "the number of replicas for ReviseReplica")
+	for _, name := range []string{"desired-file", "observed-file", "status-file"} {
+		must(cmd.MarkFlagFilename(name, "yaml", "yml", "json"))
+	}
 }
 
 // takes says whether an operation has an input of this name.
@@ -109,10 +123,15 @@ func (o *options) claimStdin(s *session) error {
 	if err := s.claimStdin(filenameFlag, o.filenames...); err != nil {
 		return err
 	}
-	for _, f := range []struct{ flag, name string }{
-		{desiredFlag, o.inputs.desired}, {observedFlag, o.inputs.observed}, {statusFlag, o.inputs.status},
+	return o.inputs.claimStdin(s)
+}
+
+// claimStdin looks at the flags that may name standard input.
+func (f *inputFlags) claimStdin(s *session) error {
+	for _, named := range []struct{ flag, name string }{
+		{desiredFlag, f.desired}, {observedFlag, f.observed}, {statusFlag, f.status},
 	} {
-		if err := s.claimStdin(f.flag, f.name); err != nil {
+		if err := s.claimStdin(named.flag, named.name); err != nil {
 			return err
 		}
 	}

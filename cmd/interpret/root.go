@@ -63,10 +63,7 @@ func newRoot(s *session) *cobra.Command {
 	flags.SortFlags = false // Flags that belong together stand together.
 	o.addFiles(flags)
 	flags.StringVar(&o.operation, "operation", "", "the operation to answer, in any letter case; see the list above")
-	flags.StringVar(&o.inputs.desired, "desired-file", "", "the object as the control plane wants it; a file, a URL, or -")
-	flags.StringVar(&o.inputs.observed, "observed-file", "", "the object as a member cluster reports it; a file, a URL, or -")
-	flags.StringVar(&o.inputs.status, "status-file", "", "status items for AggregateStatus; a file, a directory, a URL, or -")
-	flags.Int32Var(&o.inputs.replicas, "desired-replica", 0, "the number of replicas for ReviseReplica")
+	o.inputs.add(cmd)
 	flags.BoolVar(&o.explain, "explain", false, "tell which layer and rule answers; without --operation, for every operation")
 	flags.BoolVar(&o.check, "check", false, "look for mistakes in the customizations and webhook configurations")
 	flags.BoolVar(&o.edit, "edit", false, "edit the scripts of a customization in an editor (KUBE_EDITOR, EDITOR, else vi)")
@@ -82,9 +79,7 @@ func newRoot(s *session) *cobra.Command {
 		}
 		flags.Lookup(name).Hidden = true
 	}
-	for _, name := range []string{"filename", "desired-file", "observed-file", "status-file"} {
-		must(cmd.MarkFlagFilename(name, "yaml", "yml", "json"))
-	}
+	must(cmd.MarkFlagFilename("filename", "yaml", "yml", "json"))
 	must(cmd.RegisterFlagCompletionFunc("operation", completeOperations))
 	cmd.AddCommand(newTest(s), newKinds(s), newBundled(s), newServe(s), newVersion(s))
 	return cmd
