@@ -19,7 +19,7 @@ type ScriptError struct {
 	Script string
 	// Line is the line of the script, counted from 1; 0 when no line is to blame.
 	Line int
-	// Column is the byte in that line, counted from 1; 0 when unknown. Only syntax errors have one.
+	// Column is the byte in that line, counted from 1; 0 when unknown. Syntax errors and errors about a field have one.
 	Column int
 	// Message is what went wrong, without the place.
 	Message string

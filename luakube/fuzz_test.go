@@ -87,6 +87,7 @@ func FuzzScript(f *testing.F) {
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, source string) {
 		e.Analyze(source)
+		luakube.Fields(source, "F")
 		s, err := e.Compile("probe/rule", source, "F")
 		if err != nil {
 			requireScriptError(t, err)

@@ -168,6 +168,32 @@ func (s *Script) Blame(err error) error {
 	return &ScriptError{Script: s.name, Line: s.line, Message: s.function + ": " + err.Error(), Err: err}
 }
 
+// BlameField is Blame for an error about one field of the answer: at the line that sets the field or what is nearest to
+// it, if that can be told from the script's text. An item's step is its index, from 0.
+func (s *Script) BlameField(err error, path ...string) error {
+	e := &ScriptError{Script: s.name, Line: s.line, Message: s.function + ": " + err.Error(), Err: err}
+	best := 0
+	for _, use := range Fields(s.lines.source, s.function) {
+		if near := nearness(use.Path, path); use.Written && near >= max(best, 1) {
+			e.Line, e.Column, best = use.Line, use.Column, near
+		}
+	}
+	return e
+}
+
+// nearness is how many steps two paths have in common if one leads to the other, 0 if it does not.
+func nearness(a, b []string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] && !(a[i] == "" && isIndex(b[i])) {
+			return 0
+		}
+	}
+	return n
+}
+
+func isIndex(step string) bool { return step != "" && strings.Trim(step, "0123456789") == "" }
+
 // load runs the script's top level in fresh globals and gives the function.
 func (s *Script) load(m *vm) (*lua.LFunction, error) {
 	chunk := m.state.NewFunctionFromProto(s.proto)
