@@ -174,6 +174,8 @@ func TestParseOpensListsAndReadsJSON(t *testing.T) {
 		`{"apiVersion":"config.karmada.io/v1alpha1","kind":"ResourceInterpreterCustomizationList","items":[` + item("a") + "," + item("b") + `]}`,
 		item("a") + "\n" + item("b"),
 		item("a") + "\n---\n" + item("b"),
+		// Python writes what is not in the Basic Multilingual Plane so, and YAML cannot read it.
+		`{"apiVersion":"v1","kind":"List","metadata":{"labels":{"a":"\ud83d\ude00"}},"items":[` + item("a") + "," + item("b") + `]}`,
 	} {
 		list, err := declarative.Parse("f.json", []byte(text))
 		require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -51,11 +52,10 @@ func FromDocument(d *manifest.Document) ([]*Customization, error) {
 	root, _ := d.Root()
 	if items, ok := object["items"].([]any); ok && object["apiVersion"] == "v1" && object["kind"] == "List" ||
 		ok && object["kind"] == v1alpha1.KindResourceInterpreterCustomization+"List" {
-		_, nodes := manifest.Field(root, "items")
 		var list []*Customization
 		var errs []error
 		for i, item := range items {
-			c, err := decode(d, nodes.Content[i], item)
+			c, err := decode(d, manifest.Near(root, "items", strconv.Itoa(i)), item)
 			if err != nil {
 				errs = append(errs, err)
 				continue

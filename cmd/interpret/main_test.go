@@ -101,6 +101,8 @@ func FuzzObjects(f *testing.F) {
 		"", "null", "a: [", "\xff\xfe", "apiVersion: v1\nkind: Pod\n", "{}\n---\n{}\n",
 		`{"apiVersion": "v1", "kind": "List", "items": [1, {"apiVersion": "a/b", "kind": "C", "metadata": null}]}`,
 		"apiVersion: v1\nkind: Pod\nmetadata: &a {name: x}\nspec: {a: *a, n: 9007199254740993, f: 1e400, e: [], t: 2020-01-01}\n",
+		// JSON that is no YAML.
+		`{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "a/b", "kind": "C", "metadata": {"name": "\ud83d\ude00"}}, 1]}`,
 		"- clusterName: m\n- null\n- [1]\n", "items: [{status: {a: 1}}]\n",
 	} {
 		f.Add([]byte(seed))

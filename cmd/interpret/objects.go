@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -55,16 +56,16 @@ func objectsOf(d *manifest.Document) ([]object, error) {
 		o := object{&unstructured.Unstructured{Object: content}, d, root}
 		return []object{o}, o.check()
 	}
-	_, nodes := manifest.Field(root, "items")
 	var list []object
 	var errs []error
 	for i, item := range items {
+		node := manifest.Near(root, "items", strconv.Itoa(i))
 		content, ok := item.(map[string]any)
 		if !ok {
-			errs = append(errs, d.ErrorAt(nodes.Content[i], fmt.Errorf("items[%d] is no object", i)))
+			errs = append(errs, d.ErrorAt(node, fmt.Errorf("items[%d] is no object", i)))
 			continue
 		}
-		o := object{&unstructured.Unstructured{Object: content}, d, nodes.Content[i]}
+		o := object{&unstructured.Unstructured{Object: content}, d, node}
 		list = append(list, o)
 		errs = append(errs, o.check())
 	}
