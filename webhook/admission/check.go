@@ -3,7 +3,6 @@ package admission
 import (
 	"context"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"maps"
@@ -184,16 +183,11 @@ func checkConfiguration(_ context.Context, _ *Handler, req *admissionv1.Admissio
 		return nil, err
 	}
 	f := &findings{}
-	for _, e := range webhook.Validate(c) {
-		f.refuse(metav1.CauseType(e.Type), e.Field, "%s", e.ErrorBody())
-	}
-	for i := range c.Webhooks {
-		w := &c.Webhooks[i]
-		if len(w.Rules) == 0 {
-			f.warn(fmt.Sprintf("webhooks[%d].rules", i), "there are none, so the hook is never asked")
-		}
-		if block, _ := pem.Decode(w.ClientConfig.CABundle); len(w.ClientConfig.CABundle) > 0 && block == nil {
-			f.warn(fmt.Sprintf("webhooks[%d].clientConfig.caBundle", i), "it holds no certificate in PEM, so no connection will be trusted")
+	for _, p := range webhook.Check([]*webhook.Configuration{{ResourceInterpreterWebhookConfiguration: c}}) {
+		if p.Fatal {
+			f.refuse(metav1.CauseType(p.Cause), p.Field, "%s", p.Message)
+		} else {
+			f.warn(p.Field, "%s", p.Message)
 		}
 	}
 	if settled {
