@@ -16,9 +16,6 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/kubeinterpret/interpret/declarative"
-	"github.com/kubeinterpret/interpret/webhook"
 )
 
 const (
@@ -33,16 +30,20 @@ const (
 	filesSettleMax = time.Second
 )
 
-// fileRules keeps the rules in files in force. All that is in the files is, or, when something is wrong with any of
-// them, all that was before: of half a change nobody knows what it answers.
-type fileRules struct {
-	flags   *ruleFlags
+// watchedFiles keeps what is in the files of a flag in force. All that is in them is, or, when something is wrong with
+// any of them, all that was before: of half a change nobody knows what it does.
+type watchedFiles struct {
+	// what is in the files, for the log and the metrics.
+	what string
+	// flag names the files; those in directories below are read if recursive.
+	flag      string
+	names     []string
+	recursive bool
+	// parse says what is wrong with what was read, and else gives what puts it in force.
+	parse   func(*session, []input) (put func() ([]slog.Attr, error), err error)
 	logger  *slog.Logger
 	metrics *fileMetrics
 	poll    time.Duration
-	// Nobody else replaces these.
-	customizations *declarative.Layer
-	webhooks       *webhook.Layer
 
 	// What follows belongs to the one goroutine that loads.
 
@@ -55,8 +56,8 @@ type fileRules struct {
 }
 
 // load reads the files and puts what they hold in force. The first error is for whoever started the command, and
-// there is nothing to answer from then.
-func (f *fileRules) load(ctx context.Context, s *session) error {
+// there is nothing to go on with then.
+func (f *watchedFiles) load(ctx context.Context, s *session) error {
 	start := time.Now()
 	inputs, err := f.read(ctx, s)
 	if ctx.Err() != nil {
@@ -68,58 +69,36 @@ func (f *fileRules) load(ctx context.Context, s *session) error {
 		f.settled()
 		return nil
 	}
-	d := &declared{}
-	errs := []error{err}
-	for _, in := range inputs {
-		errs = append(errs, d.add(in.name, s.split(in)))
-	}
-	if err = errors.Join(errs...); err == nil {
-		err = f.put(d)
+	put, bad := f.parse(s, inputs)
+	var attrs []slog.Attr
+	if err = errors.Join(err, bad); err == nil {
+		attrs, err = put()
 	}
 	if err != nil {
-		f.metrics.failed()
+		f.metrics.failed(f.what)
 		return err
 	}
 	f.loaded, f.digest = true, digest
 	f.settled()
-	f.metrics.applied()
-	f.logger.Info("read", "customizations", len(d.customizations), "configurations", len(d.configurations), "files", len(inputs), "took", time.Since(start))
-	for _, conflict := range f.customizations.Conflicts() {
-		f.logger.Warn("a conflict", "problem", conflict.Error())
-	}
+	f.metrics.applied(f.what)
+	attrs = append(attrs, slog.Int("files", len(inputs)), slog.Duration("took", time.Since(start)))
+	f.logger.LogAttrs(ctx, slog.LevelInfo, "read", attrs...)
 	return nil
 }
 
-// put puts everything in force or nothing.
-func (f *fileRules) put(d *declared) error {
-	if err := fatalProblems(d.configurations); err != nil {
-		return err
-	}
-	if !f.loaded {
-		// Later the configurations that an address is for may come and go.
-		if err := f.flags.hooks.check(d.configurations); err != nil {
-			return err
-		}
-	}
-	if err := f.customizations.ReplaceAll(d.customizations); err != nil {
-		return &failure{err}
-	}
-	return f.webhooks.Replace(webhook.Objects(d.configurations))
-}
-
 // settled notes that what is in force is what the files say.
-func (f *fileRules) settled() {
+func (f *watchedFiles) settled() {
 	if f.failure != "" {
 		f.failure = ""
-		f.logger.Info("nothing is wrong with the files any more")
+		f.logger.Info("nothing is wrong with the files any more", "content", f.what)
 	}
-	f.metrics.inStep()
+	f.metrics.inStep(f.what)
 }
 
-// read reads what -f names. A directory that is there and empty is none of the mistakes that a wrong name is:
-// who removes the last file of it means that.
-func (f *fileRules) read(ctx context.Context, s *session) ([]input, error) {
-	inputs, err := s.read(ctx, filenameFlag, f.flags.filenames, f.flags.recursive)
+// read reads the files. A directory that is there and empty is none of the mistakes that a wrong name is: who removes
+// the last file of it means that.
+func (f *watchedFiles) read(ctx context.Context, s *session) ([]input, error) {
+	inputs, err := s.read(ctx, f.flag, f.names, f.recursive)
 	var errs []error
 	for _, e := range each(err) {
 		if !errors.Is(e, errNoFiles) {
@@ -142,20 +121,20 @@ func digestOf(inputs []input) (sum [sha256.Size]byte) {
 }
 
 // reload is load while there is something to answer from. The same mistake is told once.
-func (f *fileRules) reload(ctx context.Context) {
+func (f *watchedFiles) reload(ctx context.Context) {
 	err := f.load(ctx, newSession(nil, io.Discard, io.Discard))
 	if err == nil || ctx.Err() != nil || err.Error() == f.failure {
 		return
 	}
 	f.failure = err.Error()
 	for _, e := range each(err) {
-		f.logger.Error("the files cannot be used; what was in force before stays so", "problem", message(e))
+		f.logger.Error("the files cannot be used; what was in force before stays so", "content", f.what, "problem", message(e))
 	}
 }
 
 // run reads the files again whenever they may have changed, until the context ends.
-func (f *fileRules) run(ctx context.Context) error {
-	if len(f.flags.filenames) == 0 {
+func (f *watchedFiles) run(ctx context.Context) error {
+	if len(f.names) == 0 {
 		return nil
 	}
 	var events chan fsnotify.Event
@@ -204,7 +183,7 @@ func settle(ctx context.Context, events <-chan fsnotify.Event) {
 }
 
 // watch has changes told in all directories that matter now. One that is watched already stays so.
-func (f *fileRules) watch(watcher *fsnotify.Watcher) {
+func (f *watchedFiles) watch(watcher *fsnotify.Watcher) {
 	if watcher == nil {
 		return
 	}
@@ -224,7 +203,7 @@ func (f *fileRules) watch(watcher *fsnotify.Watcher) {
 }
 
 // notWatched tells once why changes are seen late.
-func (f *fileRules) notWatched(err error) {
+func (f *watchedFiles) notWatched(err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
@@ -237,9 +216,9 @@ func (f *fileRules) notWatched(err error) {
 
 // directories are those in which something may change: of a directory it and, if they are read, those below; of
 // a file the one that it is in, because files are replaced as often as they are written to.
-func (f *fileRules) directories() map[string]bool {
+func (f *watchedFiles) directories() map[string]bool {
 	dirs := map[string]bool{}
-	for _, name := range f.flags.filenames {
+	for _, name := range f.names {
 		if isURL(name) {
 			continue
 		}
@@ -259,7 +238,7 @@ func (f *fileRules) directories() map[string]bool {
 					return fs.SkipDir
 				case !d.IsDir():
 					return nil
-				case dir != path && (!f.flags.recursive || strings.HasPrefix(d.Name(), "..")):
+				case dir != path && (!f.recursive || strings.HasPrefix(d.Name(), "..")):
 					return fs.SkipDir
 				}
 				dirs[dir] = true
@@ -270,43 +249,41 @@ func (f *fileRules) directories() map[string]bool {
 	return dirs
 }
 
-// fileMetrics are about the files.
+// fileMetrics are about files, by what is in them.
 type fileMetrics struct {
-	step  prometheus.Gauge
-	time  prometheus.Gauge
+	step  *prometheus.GaugeVec
+	time  *prometheus.GaugeVec
 	loads *prometheus.CounterVec
 }
 
 func newFileMetrics(r prometheus.Registerer) *fileMetrics {
 	m := &fileMetrics{
-		step: prometheus.NewGauge(prometheus.GaugeOpts{
+		step: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "interpret_files_in_step",
-			Help: "Whether what is in force is what the files say: 1 yes, 0 something is wrong with them, and what was in force before answers.",
-		}),
-		time: prometheus.NewGauge(prometheus.GaugeOpts{
+			Help: "Whether what is in force is what the files say: 1 yes, 0 something is wrong with them, and what was in force before stays so.",
+		}, []string{"content"}),
+		time: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "interpret_files_loaded_timestamp_seconds",
 			Help: "When what is in force was read from the files.",
-		}),
+		}, []string{"content"}),
 		loads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "interpret_files_loads_total",
 			Help: "How often files that had changed were read, by outcome: applied, or failed, which is tried again.",
-		}, []string{"outcome"}),
+		}, []string{"content", "outcome"}),
 	}
 	r.MustRegister(m.step, m.time, m.loads)
-	for _, outcome := range []string{"applied", "failed"} {
-		m.loads.WithLabelValues(outcome)
-	}
 	return m
 }
 
-func (m *fileMetrics) inStep() { m.step.Set(1) }
+func (m *fileMetrics) inStep(what string) { m.step.WithLabelValues(what).Set(1) }
 
-func (m *fileMetrics) applied() {
-	m.time.SetToCurrentTime()
-	m.loads.WithLabelValues("applied").Inc()
+func (m *fileMetrics) applied(what string) {
+	m.time.WithLabelValues(what).SetToCurrentTime()
+	m.loads.WithLabelValues(what, "applied").Inc()
+	m.loads.WithLabelValues(what, "failed")
 }
 
-func (m *fileMetrics) failed() {
-	m.step.Set(0)
-	m.loads.WithLabelValues("failed").Inc()
+func (m *fileMetrics) failed(what string) {
+	m.step.WithLabelValues(what).Set(0)
+	m.loads.WithLabelValues(what, "failed").Inc()
 }

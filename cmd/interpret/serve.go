@@ -285,9 +285,10 @@ func (o *serveOptions) rulesInFiles(ctx context.Context, s *session, r *servedRu
 	if err != nil {
 		return err
 	}
-	files := &fileRules{
-		flags: &o.ruleFlags, logger: logger, metrics: newFileMetrics(registry), poll: filesPoll,
-		customizations: customizations, webhooks: hooks,
+	rules := &fileRules{customizations: customizations, webhooks: hooks, hooks: &o.hooks, logger: logger}
+	files := &watchedFiles{
+		what: "rules", flag: filenameFlag, names: o.filenames, recursive: o.recursive, parse: rules.parse,
+		logger: logger, metrics: newFileMetrics(registry), poll: filesPoll,
 	}
 	if err := files.load(ctx, s); err != nil {
 		return err
@@ -299,6 +300,41 @@ func (o *serveOptions) rulesInFiles(ctx context.Context, s *session, r *servedRu
 	})
 	r.chain = newChain(customizations, hooks, bundle)
 	return nil
+}
+
+// fileRules are the layers of what is in files. Nobody else replaces them.
+type fileRules struct {
+	customizations *declarative.Layer
+	webhooks       *webhook.Layer
+	// hooks is nil once its addresses have been looked at. Later the configurations that they are for may come and go.
+	hooks  *hookFlags
+	logger *slog.Logger
+}
+
+func (f *fileRules) parse(s *session, inputs []input) (put func() ([]slog.Attr, error), err error) {
+	d := &declared{}
+	var errs []error
+	for _, in := range inputs {
+		errs = append(errs, d.add(in.name, s.split(in)))
+	}
+	errs = append(errs, fatalProblems(d.configurations))
+	if f.hooks != nil {
+		errs = append(errs, f.hooks.check(d.configurations))
+	}
+	return func() ([]slog.Attr, error) { return f.put(d) }, errors.Join(errs...)
+}
+
+// put puts everything in force or nothing.
+func (f *fileRules) put(d *declared) ([]slog.Attr, error) {
+	if err := f.customizations.ReplaceAll(d.customizations); err != nil {
+		return nil, &failure{err}
+	}
+	f.hooks = nil
+	for _, conflict := range f.customizations.Conflicts() {
+		f.logger.Warn("a conflict", "problem", conflict.Error())
+	}
+	attrs := []slog.Attr{slog.Int("customizations", len(d.customizations)), slog.Int("configurations", len(d.configurations))}
+	return attrs, f.webhooks.Replace(webhook.Objects(d.configurations))
 }
 
 // klogger guards the one logger that client-go has in a process.

@@ -429,14 +429,14 @@ func TestFilesAreReadAgain(t *testing.T) {
 	write(t, filepath.Join(dir, "a.yaml"), says("a", "v6"))
 	eventually("v6")
 	write(t, filepath.Join(dir, "bad.yaml"), strings.Replace(says("b", "x"), "ReflectStatus", "Reflect", 1))
-	s.metric("interpret_files_in_step 0")
+	s.metric("interpret_files_in_step{content=\"rules\"} 0")
 	s.log.await(t, "the script defines no function ReflectStatus", 1)
 	write(t, file, says("a", "v7"))
-	s.metric("interpret_files_in_step 0")
+	s.metric("interpret_files_in_step{content=\"rules\"} 0")
 	assert.Equal(t, "v6", said(t, chain))
 	require.NoError(t, os.Remove(filepath.Join(dir, "bad.yaml")))
 	eventually("v7")
-	s.metric("interpret_files_in_step 1")
+	s.metric("interpret_files_in_step{content=\"rules\"} 1")
 
 	// A directory below that comes later is seen, and one that goes with it.
 	write(t, filepath.Join(dir, "below", "z.yaml"), strings.Replace(says("z", "z"), "Widget", "Gadget", 1))
@@ -447,10 +447,10 @@ func TestFilesAreReadAgain(t *testing.T) {
 	// The whole directory goes away, which cannot be meant, and comes back.
 	moved := filepath.Join(t.TempDir(), "moved")
 	require.NoError(t, os.Rename(dir, moved))
-	s.metric("interpret_files_in_step 0")
+	s.metric("interpret_files_in_step{content=\"rules\"} 0")
 	assert.Equal(t, "v7", said(t, chain))
 	require.NoError(t, os.Rename(moved, dir))
-	s.metric("interpret_files_in_step 1")
+	s.metric("interpret_files_in_step{content=\"rules\"} 1")
 	close(stop)
 	callers.Wait()
 	assert.Zero(t, failures.Load())
@@ -482,8 +482,8 @@ func TestAMountedConfigMapChanges(t *testing.T) {
 		chain := s.chain()
 		swap("..2026_02_"+name, says("a", name))
 		require.Eventually(t, func() bool { return said(t, chain) == name }, within, tick)
-		s.metric("interpret_files_in_step 1")
-		s.metric(`interpret_files_loads_total{outcome="failed"} 0`)
+		s.metric("interpret_files_in_step{content=\"rules\"} 1")
+		s.metric(`interpret_files_loads_total{content="rules",outcome="failed"} 0`)
 	}
 }
 
@@ -514,7 +514,7 @@ func TestHooksInFiles(t *testing.T) {
 	assert.NotContains(t, s.out.String(), "- Widget", "what other hooks answer is not registered")
 
 	write(t, filepath.Join(ours, "hooks.yaml"), strings.Replace(hook, "w.example.com", "w", 1))
-	s.metric("interpret_files_in_step 0")
+	s.metric("interpret_files_in_step{content=\"rules\"} 0")
 	s.log.await(t, "should be a domain with at least two segments", 1)
 	assert.Equal(t, "theirs", said(t, chain))
 	write(t, filepath.Join(ours, "hooks.yaml"), says("a", "ours")+"---\n"+hook)
@@ -540,9 +540,10 @@ func TestWhatIsNotWatchedIsLookedAt(t *testing.T) {
 	require.NoError(t, err)
 	hooks, err := webhook.New(nil)
 	require.NoError(t, err)
-	files := &fileRules{
-		flags: &ruleFlags{filenames: []string{server}}, logger: newLogger(s, logText, 0),
-		metrics: newFileMetrics(newRegistry()), poll: time.Millisecond, customizations: rules.customizations, webhooks: hooks,
+	logger := newLogger(s, logText, 0)
+	files := &watchedFiles{
+		what: "rules", names: []string{server}, parse: (&fileRules{customizations: rules.customizations, webhooks: hooks, logger: logger}).parse,
+		logger: logger, metrics: newFileMetrics(newRegistry()), poll: time.Millisecond,
 	}
 	require.NoError(t, files.load(t.Context(), s))
 	ctx, stop := context.WithCancel(t.Context())
