@@ -45,7 +45,7 @@ var suites = []suite{
 	{daemonSet, daemonSetExamples},
 	{job, jobExamples},
 	{cronJob, cronJobExamples},
-	{pod, podExamples},
+	{pod, slices.Concat(podExamples, podStatusExamples, podEndExamples())},
 	{service, serviceExamples},
 	{ingress, ingressExamples},
 	{secret, secretExamples},

@@ -142,15 +142,21 @@ func int64At(obj map[string]any, path ...string) (n int64, found bool, err error
 	if v == nil || err != nil {
 		return 0, false, err
 	}
-	switch v := v.(type) {
-	case int64:
-		return v, true, nil
-	case float64:
-		if n, ok := whole(v); ok {
-			return n, true, nil
-		}
+	if n, ok := integer(v); ok {
+		return n, true, nil
 	}
 	return 0, false, fault(path, "must be a whole number, got %s", describe(v))
+}
+
+// integer is the whole number that a value is.
+func integer(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return v, true
+	case float64:
+		return whole(v)
+	}
+	return 0, false
 }
 
 // int32At is int64At for the many fields that the API gives 32 bits.

@@ -28,7 +28,8 @@ func retainVolume(desired, observed *unstructured.Unstructured) error {
 	return retainAnnotations(desired, observed, boundByController)
 }
 
-// aggregateVolume tells the phase only: messages and times are each cluster's own.
+// aggregateVolume tells the phase only: messages and times are each cluster's own. The time of the template's own
+// phase is the API server's, which sets it with each new phase and puts it back where it is left out.
 func aggregateVolume(obj *unstructured.Unstructured, items []interpreter.AggregatedStatusItem) error {
 	if len(items) == 0 {
 		return nil
@@ -40,7 +41,15 @@ func aggregateVolume(obj *unstructured.Unstructured, items []interpreter.Aggrega
 	if err != nil {
 		return err
 	}
-	return set(obj.Object, map[string]any{"phase": phase}, "status")
+	old, err := mapAt(obj.Object, "status")
+	if err != nil {
+		return err
+	}
+	status := map[string]any{"phase": phase}
+	if since := old["lastPhaseTransitionTime"]; since != nil && old["phase"] == phase {
+		status["lastPhaseTransitionTime"] = since
+	}
+	return set(obj.Object, status, "status")
 }
 
 // volumeHealth takes a released volume for degraded: nothing but an administrator makes it usable again,

@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -246,56 +245,6 @@ func removeGates(kept, desired map[string]any) error {
 	return set(kept, left, path...)
 }
 
-// podPhases is the order in which phases count: the pod as a whole is in the first that some member is in.
-var podPhases = texts([]corev1.PodPhase{corev1.PodFailed, corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded})
-
-// containerStatuses are the lists in which a pod tells about its containers.
-var containerStatuses = []string{"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"}
-
-// aggregatePod folds the phase and lists all containers of all members. The rest of the status, addresses
-// and conditions above all, is one pod's own. A member that has not reported is Pending, and no members say
-// nothing: what was last known stays.
-func aggregatePod(obj *unstructured.Unstructured, items []interpreter.AggregatedStatusItem) error {
-	if len(items) == 0 {
-		return nil
-	}
-	status, err := statusOf(obj)
-	if err != nil {
-		return err
-	}
-	best := len(podPhases)
-	lists := make([][]any, len(containerStatuses))
-	reported, err := eachReported(byCluster(items), func(_ string, member raw) error {
-		phase, err := member.text("phase")
-		if err != nil {
-			return err
-		}
-		if i := slices.Index(podPhases, phase); i >= 0 {
-			best = min(best, i)
-		}
-		for i, name := range containerStatuses {
-			if lists[i], err = appendObjects(lists[i], member, name); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if reported < len(items) {
-		best = min(best, slices.Index(podPhases, string(corev1.PodPending)))
-	}
-	delete(status, "phase")
-	if best < len(podPhases) {
-		status["phase"] = podPhases[best]
-	}
-	for i, name := range containerStatuses {
-		setList(status, name, lists[i])
-	}
-	return putStatus(obj, status)
-}
-
 // podHealth asks whether the pod does its work: a failed one does not, though nothing more will come of it.
 // Whether a container that has ended may be started again is the kubelet's business, and shows in the phase.
 func podHealth(obj *unstructured.Unstructured) (interpreter.Health, error) {
@@ -347,7 +296,7 @@ func podFailure(obj map[string]any) (interpreter.Health, error) {
 // stuckContainer is Degraded while the kubelet waits before it tries a container again (CrashLoopBackOff,
 // ImagePullBackOff) or cannot make it (ErrImagePull, InvalidImageName, CreateContainerConfigError). It is empty otherwise.
 func stuckContainer(obj map[string]any) (health interpreter.Health, err error) {
-	for _, list := range containerStatuses[:2] {
+	for _, list := range []string{"containerStatuses", "initContainerStatuses"} {
 		err := eachAt(obj, func(container map[string]any) error {
 			reason, err := textAt(container, "state", "waiting", "reason")
 			if err != nil || !isStuck(reason) || health.Status != "" {

@@ -80,6 +80,10 @@ var persistentVolumeExamples = []example{
 	{name: "bound before released", op: interpreter.AggregateStatus, members: []string{"phase: Released", "phase: Bound"}, want: "phase: Bound"},
 	{name: "released, and only the phase", op: interpreter.AggregateStatus, object: "status: {message: old}", members: []string{"{phase: Released, message: m}"}, want: "phase: Released"},
 	{name: "nobody", op: interpreter.AggregateStatus, object: "status: {phase: Bound}", want: "phase: Bound"},
+	{name: "the same phase since", op: interpreter.AggregateStatus, object: "status: {phase: Bound, lastPhaseTransitionTime: '2024-05-01T10:00:00Z'}",
+		members: []string{"{phase: Bound, lastPhaseTransitionTime: '2024-05-01T11:00:00Z'}"}, want: "{phase: Bound, lastPhaseTransitionTime: '2024-05-01T10:00:00Z'}"},
+	{name: "another phase", op: interpreter.AggregateStatus, object: "status: {phase: Bound, lastPhaseTransitionTime: '2024-05-01T10:00:00Z'}", members: []string{"phase: Released"}, want: "phase: Released"},
+	{name: "a status of a wrong type", op: interpreter.AggregateStatus, object: "status: x", members: []string{""}, wantErr: "status must be an object"},
 	{name: "a member's phase of a wrong type", op: interpreter.AggregateStatus, members: []string{"phase: {}"}, wantErr: "status.phase must be text, got an object"},
 
 	{name: "bound", op: interpreter.InterpretHealth, object: "status: {phase: Bound}", want: "Healthy Bound"},
