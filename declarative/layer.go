@@ -11,8 +11,10 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubeinterpret/interpret/interpreter"
+	"github.com/kubeinterpret/interpret/interpreter/manifest"
 	"github.com/kubeinterpret/interpret/luakube"
 )
 
@@ -206,7 +208,7 @@ func (l *Layer) compile(c *Customization, last *compiled) (*compiled, error) {
 				errs = append(errs, c.scriptError(contract, err))
 				continue
 			}
-			r.Interpreter = answer(contract, script)
+			r.Interpreter = &answer{contract, script}
 		}
 		fresh.rules[contract.Operation] = r
 	}
@@ -226,25 +228,43 @@ func (c *Customization) scriptError(contract *interpreter.Contract, err error) e
 }
 
 // answer runs any operation's rule; what it takes and gives stands in the contract.
-func answer(contract *interpreter.Contract, script *luakube.Script) interpreter.Interpreter {
-	return interpreter.Func(func(ctx context.Context, req *interpreter.Request) (*interpreter.Result, error) {
-		a := &asked{res: new(interpreter.Result)}
-		a.call.Args, a.call.Rets = a.args[:len(contract.In)], a.rets[:len(contract.Out)]
-		a.call.Next = func(ctx context.Context, args []any) ([]any, error) { return next(ctx, contract, req, args) }
-		for i, in := range contract.In {
-			a.args[i] = in.Of(req)
-		}
-		for i, out := range contract.Out {
-			a.rets[i] = luakube.Ret{Noun: out.Noun, Optional: out.Optional, Only: out.Only, Base: req.Object.Object, Into: out.In(a.res)}
-		}
-		if _, err := script.Call(ctx, &a.call); err != nil {
-			return nil, err
-		}
-		if err := contract.Check(req, a.res); err != nil {
-			return nil, script.Blame(err)
-		}
-		return a.res, nil
-	})
+type answer struct {
+	contract *interpreter.Contract
+	script   *luakube.Script
+}
+
+// Interpret calls the rule's function.
+func (r *answer) Interpret(ctx context.Context, req *interpreter.Request) (*interpreter.Result, error) {
+	a := &asked{res: new(interpreter.Result)}
+	a.call.Args, a.call.Rets = a.args[:len(r.contract.In)], a.rets[:len(r.contract.Out)]
+	a.call.Next = func(ctx context.Context, args []any) ([]any, error) { return next(ctx, r.contract, req, args) }
+	for i, in := range r.contract.In {
+		a.args[i] = in.Of(req)
+	}
+	for i, out := range r.contract.Out {
+		a.rets[i] = luakube.Ret{Noun: out.Noun, Optional: out.Optional, Only: out.Only, Base: req.Object.Object, Into: out.In(a.res)}
+	}
+	if _, err := r.script.Call(ctx, &a.call); err != nil {
+		return nil, err
+	}
+	if err := r.contract.Check(req, a.res); err != nil {
+		return nil, r.script.Blame(err)
+	}
+	return a.res, nil
+}
+
+// Blame makes a mistake in the answer one of the script's; one in a field is blamed on the line that sets it.
+func (r *answer) Blame(err error) error {
+	var wrong *field.Error
+	if !errors.As(err, &wrong) {
+		return r.script.Blame(err)
+	}
+	path := manifest.Steps(wrong.Field)
+	if !givesObject(r.contract) && len(path) > 0 {
+		// The answer is a part of the object, the status.
+		path = path[1:]
+	}
+	return r.script.BlameField(err, path...)
 }
 
 // asked is one call of a rule in one piece of memory. No operation has more than two arguments or results.

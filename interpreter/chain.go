@@ -69,6 +69,17 @@ type Key struct {
 // items and dependencies in order, and names errors.
 type Chain struct {
 	layers []Layer
+	checks []Check
+}
+
+// Check looks at a rule's answer before anybody gets it, and gives what is wrong with it. The request is what the rule
+// was asked, and read-only; the result is nobody else's yet, so a check may put right what is sure to be meant.
+type Check func(ctx context.Context, req *Request, res *Result) []error
+
+// Blamer is an Interpreter that can say where in it a mistake in its answer comes from.
+type Blamer interface {
+	// Blame gives the error with the place. Mistakes in a field of the object are a *field.Error inside.
+	Blame(err error) error
 }
 
 // NewChain makes a chain of layers, nearest first. Nil layers are left out.
@@ -80,6 +91,12 @@ func NewChain(layers ...Layer) *Chain {
 		}
 	}
 	return c
+}
+
+// WithChecks makes a chain of the same layers, in which every rule's answer is checked further. What a check finds
+// is the rule's error.
+func (c *Chain) WithChecks(checks ...Check) *Chain {
+	return &Chain{layers: c.layers, checks: append(slices.Clone(c.checks), checks...)}
 }
 
 // Layers lists the chain's layers, nearest first. The slice is the caller's.
@@ -176,8 +193,26 @@ func (c *Chain) run(ctx context.Context, contract *Contract, req *Request, rule 
 	if err := contract.Check(req, res); err != nil {
 		return nil, newError(req, source, err)
 	}
+	for _, check := range c.checks {
+		if found := check(ctx, &asked, res); len(found) > 0 {
+			return nil, newError(req, source, blame(rule.Interpreter, found))
+		}
+	}
 	res.Source = source
 	return res, nil
+}
+
+// blame joins errors, each with its place in the rule if that can be told.
+func blame(rule Interpreter, errs []error) error {
+	if b, ok := rule.(Blamer); ok {
+		for i, err := range errs {
+			errs[i] = b.Blame(err)
+		}
+	}
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
 }
 
 // byCluster gives status items in the order of their clusters' names, so that no answer depends on the order in

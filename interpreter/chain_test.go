@@ -417,3 +417,43 @@ func ExampleChain() {
 	fmt.Println(healthy, err)
 	// Output: true <nil>
 }
+
+// blamed is an Interpreter that knows where mistakes come from.
+type blamed struct{ interpreter.Interpreter }
+
+func (blamed) Blame(err error) error { return fmt.Errorf("line 7: %w", err) }
+
+func TestAnswersAreCheckedAndBlamedOnTheirRule(t *testing.T) {
+	cause := errors.New("no such colour")
+	check := func(_ context.Context, req *interpreter.Request, res *interpreter.Result) []error {
+		if req.Operation == interpreter.InterpretStatus && res.Status == "green" {
+			res.Status = "green (checked)"
+			return nil
+		}
+		return []error{cause, errors.New("ugly")}
+	}
+	lower := one("b", interpreter.InterpretStatus, blamed{status("mauve")})
+	for name, c := range map[string]struct {
+		layer interpreter.Layer
+		want  string
+	}{
+		"put right":     {one("a", interpreter.InterpretStatus, status("green")), ""},
+		"wrong":         {one("a", interpreter.InterpretStatus, status("mauve")), "InterpretStatus of demo.io/v1 Widget ns1/w by a a-rule: no such colour\nugly"},
+		"wrong, placed": {lower, "InterpretStatus of demo.io/v1 Widget ns1/w by b b-rule: line 7: no such colour\nline 7: ugly"},
+		"wrong below": {one("a", interpreter.InterpretStatus, interpreter.Func(func(ctx context.Context, req *interpreter.Request) (*interpreter.Result, error) {
+			return req.Next(ctx, req)
+		})), "InterpretStatus of demo.io/v1 Widget ns1/w by a a-rule: InterpretStatus of demo.io/v1 Widget ns1/w by b b-rule: line 7: no such colour\nline 7: ugly"},
+	} {
+		plain := interpreter.NewChain(c.layer, lower)
+		_, err := interpreter.Reflected(t.Context(), plain, widget())
+		require.NoError(t, err, name)
+		got, err := interpreter.Reflected(t.Context(), plain.WithChecks(check), widget())
+		if c.want == "" {
+			require.NoError(t, err, name)
+			assert.Equal(t, "green (checked)", got, name)
+			continue
+		}
+		require.ErrorIs(t, err, cause, name)
+		assert.EqualError(t, err, c.want, name)
+	}
+}

@@ -81,6 +81,9 @@ type root struct {
 	bound []value
 }
 
+// loopNumber is where no path begins: it stands for the numbers of a loop.
+var loopNumber = &root{}
+
 // value is what is known of a value: the field that it is, nothing if root is nil.
 type value struct {
 	root *root
@@ -91,7 +94,7 @@ type value struct {
 const maxPath = 100
 
 func (v value) child(step string) value {
-	if v.root == nil || len(v.path) == maxPath {
+	if v.root == nil || v.root == loopNumber || len(v.path) == maxPath {
 		return value{}
 	}
 	return value{v.root, append(slices.Clip(v.path), step)}
@@ -221,13 +224,17 @@ func (t *fieldTracker) stmt(stmt ast.Stmt, s *variables, main bool) {
 		if n.Step != nil {
 			t.expr(n.Step, s)
 		}
-		t.block(n.Stmts, &variables{values: map[string]value{n.Name: {}}, outer: s}, main)
+		t.block(n.Stmts, &variables{values: map[string]value{n.Name: t.known(n.Name, value{root: loopNumber})}, outer: s}, main)
 	case *ast.GenericForStmt:
 		over := t.exprs(s, n.Exprs...)
 		inner := &variables{values: map[string]value{}, outer: s}
 		for i, name := range n.Names {
 			inner.values[name] = value{}
-			if i == 1 && len(over) == 1 && isIteration(n.Exprs[0]) {
+			switch {
+			case len(n.Exprs) != 1:
+			case i == 0 && isIteration(n.Exprs[0], "ipairs"):
+				inner.values[name] = t.known(name, value{root: loopNumber})
+			case i == 1 && isIteration(n.Exprs[0], "ipairs", "pairs"):
 				inner.values[name] = t.known(name, over[0])
 			}
 		}
@@ -258,7 +265,7 @@ func (t *fieldTracker) target(e ast.Expr, s *variables) value {
 		return value{} // A variable, whose name is mutable then.
 	}
 	v := t.attr(a, s)
-	if _, constant := a.Key.(*ast.StringExpr); constant && v.root != nil {
+	if _, constant := a.Key.(*ast.StringExpr); constant {
 		t.uses[len(t.uses)-1].written = true
 	}
 	return v
@@ -309,16 +316,16 @@ func (t *fieldTracker) expr(e ast.Expr, s *variables) value {
 // attr follows an access to a field or an item, and notes it if its name is constant.
 func (t *fieldTracker) attr(n *ast.AttrGetExpr, s *variables) value {
 	of := t.expr(n.Object, s)
-	t.expr(n.Key, s)
-	if of.root == nil {
-		return value{}
-	}
+	by := t.expr(n.Key, s)
 	switch key := n.Key.(type) {
 	case *ast.StringExpr:
 		v := of.child(key.Value)
 		t.use(v, key)
 		return v
 	case *ast.NumberExpr, *ast.ArithmeticOpExpr, *ast.UnaryLenOpExpr:
+		return of.child("")
+	}
+	if by.root == loopNumber {
 		return of.child("")
 	}
 	return value{}
@@ -357,9 +364,9 @@ func (t *fieldTracker) function(f *ast.FunctionExpr, s *variables) {
 	t.block(f.Stmts, inner, false)
 }
 
-func isIteration(e ast.Expr) bool {
+func isIteration(e ast.Expr, functions ...string) bool {
 	c, ok := e.(*ast.FuncCallExpr)
-	return ok && (isCallOf(c, "pairs") || isCallOf(c, "ipairs"))
+	return ok && slices.ContainsFunc(functions, func(name string) bool { return isCallOf(c, name) })
 }
 
 func isCallOf(c *ast.FuncCallExpr, name string) bool {
@@ -377,7 +384,7 @@ func (t *fieldTracker) call(n *ast.FuncCallExpr, s *variables) value {
 	args := t.exprs(s, n.Args...)
 	switch {
 	case len(args) == 0:
-	case isIteration(n):
+	case isIteration(n, "ipairs", "pairs"):
 		return args[0].child("")
 	case isCallOf(n, "table.insert"):
 		bind(args[len(args)-1], args[0].child(""))

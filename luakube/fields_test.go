@@ -22,7 +22,7 @@ func TestFieldsAreFoundWithTheirPlaces(t *testing.T) {
 		"written":       {"a.x.y = b.z", "0:x@2:3 0:x.y=@2:5 1:z@2:11"},
 		"alias":         {"local s = a.spec or {}\nreturn s.x", "0:spec@2:13 0:spec.x@3:10"},
 		"guarded":       {"local s = a and a.spec and a.spec.x\nreturn s.y", "0:spec@2:19 0:spec@2:30 0:spec.x@2:35 0:spec.x.y@3:10"},
-		"items":         {"for i, c in ipairs(a.list) do print(c.x) end\nfor i = 1, #a.list do print(a.list[i].y, a.list[1].z) end", "0:list@2:22 0:list[].x@2:39 0:list@3:15 0:list@3:31 0:list@3:44 0:list[].z@3:52"},
+		"items":         {"for i, c in ipairs(a.list) do print(c.x) end\nfor i = 1, #a.list do print(a.list[i].y, a.list[1].z) end", "0:list@2:22 0:list[].x@2:39 0:list@3:15 0:list@3:31 0:list[].y@3:39 0:list@3:44 0:list[].z@3:52"},
 		"another":       {"a = f()\nreturn a.x", ""},
 		"default":       {"a = a or {}\nreturn a.x", "0:x@3:10"},
 		"lost":          {"local s = a.x\nif b then s = b.y end\nreturn s.z", "0:x@2:13 1:y@3:17"},
