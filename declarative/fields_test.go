@@ -125,7 +125,7 @@ func TestMistakesInAnAnswerAreBlamedOnTheLineThatSetsTheField(t *testing.T) {
 		{interpreter.Retain, "spec.deep.er", "foo/retention:3:21: Retain: spec.deep.er: Forbidden: not here"},
 		{interpreter.Retain, "metadata", "foo/retention:1: Retain: metadata: Forbidden: not here"},
 		{interpreter.AggregateStatus, "status.ready", "foo/statusAggregation:4:12: AggregateStatus: status.ready: Forbidden: not here"},
-		{interpreter.InterpretStatus, "status.more", "foo/statusReflection:2:38: ReflectStatus: status.more: Forbidden: not here"},
+		{interpreter.InterpretStatus, "status.more", "foo/statusReflection:2:36: ReflectStatus: status.more: Forbidden: not here"},
 	} {
 		req := &interpreter.Request{Operation: c.op, Object: foo, Observed: foo}
 		_, err := interpreter.NewChain(layer).WithChecks(wrong(c.path)).Interpret(t.Context(), req)
