@@ -100,14 +100,14 @@ func (f hookFlags) check(configurations []*webhook.Configuration) error {
 }
 
 // layer makes the layer of the hooks; it is nil if there are no configurations. Every mistake is told with its place.
-func (f hookFlags) layer(configurations []*webhook.Configuration) (*webhook.Layer, error) {
+func (f hookFlags) layer(configurations []*webhook.Configuration, options ...webhook.Option) (*webhook.Layer, error) {
 	if len(configurations) == 0 {
 		return nil, nil
 	}
 	if err := fatalProblems(configurations); err != nil {
 		return nil, err
 	}
-	return webhook.New(webhook.Objects(configurations), webhook.WithResolver(f))
+	return webhook.New(webhook.Objects(configurations), append([]webhook.Option{webhook.WithResolver(f)}, options...)...)
 }
 
 // fatalProblems are the mistakes for which a layer would not take configurations.
@@ -126,7 +126,7 @@ func fatalProblems(configurations []*webhook.Configuration) error {
 func hookHint(err error) error {
 	var call *webhook.CallError
 	var dns *net.DNSError
-	if !errors.As(err, &call) || !errors.As(err, &dns) || !dns.IsNotFound {
+	if !errors.As(err, &call) || !errors.As(err, &dns) {
 		return err
 	}
 	service, rest, _ := strings.Cut(dns.Name, ".")

@@ -120,6 +120,7 @@ type junitSuite struct {
 	Tests    int         `xml:"tests,attr"`
 	Failures int         `xml:"failures,attr"`
 	Errors   int         `xml:"errors,attr"`
+	Skipped  int         `xml:"skipped,attr,omitempty"`
 	Time     string      `xml:"time,attr"`
 	Cases    []junitCase `xml:"testcase"`
 	seconds  float64
@@ -128,10 +129,16 @@ type junitSuite struct {
 type junitCase struct {
 	ClassName string        `xml:"classname,attr"`
 	Name      string        `xml:"name,attr"`
-	File      string        `xml:"file,attr"`
-	Line      int           `xml:"line,attr"`
+	File      string        `xml:"file,attr,omitempty"`
+	Line      int           `xml:"line,attr,omitempty"`
 	Time      string        `xml:"time,attr"`
 	Failure   *junitFailure `xml:"failure"`
+	Skipped   *junitSkipped `xml:"skipped"`
+	Output    string        `xml:"system-out,omitempty"`
+}
+
+type junitSkipped struct {
+	Message string `xml:"message,attr"`
 }
 
 type junitFailure struct {
@@ -159,10 +166,14 @@ func (r *testReport) junit(s *session) error {
 		suite.Time = seconds(suite.seconds)
 		suite.Cases = append(suite.Cases, tested)
 	}
+	return all.write(s)
+}
+
+func (j *junitSuites) write(s *session) error {
 	fmt.Fprint(s.out, xml.Header)
 	e := xml.NewEncoder(s.out)
 	e.Indent("", "  ")
-	if err := e.Encode(all); err != nil {
+	if err := e.Encode(j); err != nil {
 		return err
 	}
 	_, err := s.out.WriteString("\n")

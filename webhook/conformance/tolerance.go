@@ -31,6 +31,10 @@ const (
 // noneSound is why a question is not asked in another form.
 const noneSound = "no question got a usable answer in the usual form"
 
+func noneOf(op interpreter.Operation) string {
+	return fmt.Sprintf("%s got no usable answer in the usual form", op)
+}
+
 // compare asks every sound question in other forms, and tells of those that fare worse than in the usual one. A form
 // has the probes that it takes, none if it does not concern the question.
 func compare(form func(*answer) []probe) func(context.Context, *session) outcome {
@@ -66,7 +70,7 @@ func of(op interpreter.Operation, form func(*answer) []probe) func(context.Conte
 	})
 	return func(ctx context.Context, s *session) outcome {
 		if s.soundOf(ctx, op) == nil {
-			return outcome{skipped: fmt.Sprintf("no usable answer to %s in the usual form", op)}
+			return outcome{skipped: noneOf(op)}
 		}
 		return limited(ctx, s)
 	}
@@ -232,7 +236,10 @@ func understood(op interpreter.Operation, form func(*answer) []probe) func(conte
 				}
 			}
 		}
-		if !asked {
+		switch {
+		case !asked && op != "":
+			o.skipped = noneOf(op)
+		case !asked:
 			o.skipped = noneSound
 		}
 		return o
