@@ -29,10 +29,13 @@ func TestMain(m *testing.M) {
 //	yaml FILE             the file must be a stream of YAML documents
 //	utf16 FILE            write the file anew in UTF-16 with a byte order mark
 //	certificate FILE KEY  write a certificate and its key
+//	expand FILE           replace the variables of the environment in the file
+//	called N              hooks must have been called N times since this was last asked
 //
 // SERVER is the address of a server that gives the script's files, and under these paths other things: /flaky/FILE
 // fails twice before it gives the file, /error always fails, /slow begins and never ends, /endless never stops
-// sending. DOWN is an address where nobody listens.
+// sending. DOWN is an address where nobody listens. HOOK is the address, host:port, of the hook that newTestHook makes,
+// and HOOK_CA the caBundle for it.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -46,6 +49,10 @@ func TestScripts(t *testing.T) {
 			env.Values["server"] = s
 			env.Setenv("SERVER", s.URL)
 			env.Setenv("DOWN", "http://"+unusedAddress(t))
+			h := newTestHook(t, s.asked)
+			env.Values["hook"] = h
+			env.Setenv("HOOK", h.Listener.Addr().String())
+			env.Setenv("HOOK_CA", h.bundle)
 			examples, err := filepath.Abs("../../examples")
 			env.Setenv("EXAMPLES", examples)
 			return err
@@ -55,6 +62,8 @@ func TestScripts(t *testing.T) {
 			"asked":  scriptAsked,
 			"yaml":   scriptYAML,
 			"utf16":  scriptUTF16,
+			"expand": scriptExpand,
+			"called": scriptCalled,
 			"certificate": func(ts *testscript.TestScript, _ bool, args []string) {
 				writeCertificate(t, ts.MkAbs(args[0]), ts.MkAbs(args[1]))
 			},
