@@ -25,6 +25,11 @@ var lives = map[string][3][]string{
 		{"{replicas: 2, fullyLabeledReplicas: 1}", "{observedGeneration: 1, replicas: 0}"},
 		{"{replicas: 2, fullyLabeledReplicas: 2, readyReplicas: 1, observedGeneration: 1, terminatingReplicas: 1}"},
 	},
+	"ReplicationController": {
+		{"{replicas: 0}", "{observedGeneration: 1, replicas: 2, fullyLabeledReplicas: 2, readyReplicas: 2, availableReplicas: 1}"},
+		{"{replicas: 2, fullyLabeledReplicas: 1}", "{observedGeneration: 1, replicas: 0}"},
+		{"{replicas: 2, fullyLabeledReplicas: 2, readyReplicas: 1, observedGeneration: 1}"},
+	},
 	"StatefulSet": {
 		{"{replicas: 0}", "{observedGeneration: 1, replicas: 3, readyReplicas: 2, currentReplicas: 1, updatedReplicas: 2, availableReplicas: 2, currentRevision: db-1, updateRevision: db-2, collisionCount: 0}"},
 		{"{replicas: 3, readyReplicas: 3, currentReplicas: 3, updatedReplicas: 3, availableReplicas: 3, observedGeneration: 1}", "{replicas: 1, observedGeneration: 1}"},
@@ -63,6 +68,11 @@ var lives = map[string][3][]string{
 		{"phase: Pending", "{phase: Bound, accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}}", "{phase: Bound, accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, allocatedResources: {storage: 2Gi}, allocatedResourceStatuses: {storage: ControllerResizeInProgress}, conditions: [{type: Resizing, status: 'True'}]}"},
 		{"{}", "{phase: Bound, accessModes: [ReadWriteOnce], capacity: {storage: 2Gi}}", "phase: Lost"},
 		{"phase: Pending", "{phase: Bound, accessModes: [ReadWriteOnce], capacity: {storage: 1536Mi}}"},
+	},
+	"PersistentVolume": {
+		{"phase: Pending", "phase: Available", "{phase: Bound, lastPhaseTransitionTime: '2024-05-01T10:00:00Z'}", "phase: Released", "{phase: Failed, reason: VolumeFailedDelete, message: m}"},
+		{"{}", "phase: Bound", "phase: Bound", "phase: Released"},
+		{"phase: Available", "phase: Bound"},
 	},
 	"PodDisruptionBudget": {
 		{"{currentHealthy: 0, desiredHealthy: 0, disruptionsAllowed: 0, expectedPods: 0}", "{observedGeneration: 1, currentHealthy: 3, desiredHealthy: 2, disruptionsAllowed: 1, expectedPods: 3, disruptedPods: {web-1: '2024-05-01T10:00:00Z'}, conditions: [{type: DisruptionAllowed, status: 'True', reason: SufficientPods, message: '', lastTransitionTime: '2024-05-01T10:00:00Z'}]}"},

@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"encoding/base64"
 	"maps"
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,7 +97,7 @@ func nothing(*unstructured.Unstructured) {}
 // inject is what a service mesh does to a pod.
 func inject(obj *unstructured.Unstructured) {
 	spec := obj.Object["spec"].(map[string]any)
-	proxy := map[string]any{"name": "proxy", "image": "example.com/proxy:1", "restartPolicy": "Always"}
+	proxy := map[string]any{"name": "mesh", "image": "example.com/mesh:1", "restartPolicy": "Always"}
 	before, _ := spec["initContainers"].([]any)
 	spec["initContainers"] = append([]any{proxy}, before...)
 	spec["containers"] = append(spec["containers"].([]any), map[string]any{"name": "injected", "image": "example.com/injected:1"})
@@ -107,6 +109,15 @@ var retentions = map[string]retention{
 	"replicas of an autoscaler": {sample: "Deployment", admit: nothing,
 		lives: written(put(int64(7), "spec", "replicas")), change: labelled("resourcetemplate.karmada.io/retain-replicas", "true"),
 		kept: [][]string{{"spec", "replicas"}}},
+	"replicas of a set": {sample: "ReplicaSet", admit: nothing, onlyFull: true,
+		lives: written(put(int64(7), "spec", "replicas")), change: labelled("resourcetemplate.karmada.io/retain-replicas", "true"),
+		kept: [][]string{{"spec", "replicas"}}},
+	"replicas of a database": {sample: "StatefulSet", admit: nothing, onlyFull: true,
+		lives: written(put(int64(7), "spec", "replicas")), change: labelled("resourcetemplate.karmada.io/retain-replicas", "true"),
+		kept: [][]string{{"spec", "replicas"}}},
+	"replicas of a controller": {sample: "ReplicationController", admit: nothing, onlyFull: true,
+		lives: written(put(int64(7), "spec", "replicas")), change: labelled("resourcetemplate.karmada.io/retain-replicas", "true"),
+		kept: [][]string{{"spec", "replicas"}, {"spec", "selector"}}},
 	"a pod with a token, on a node": {sample: "Pod", admit: nothing, lives: bind, asWritten: true,
 		change: func(obj *unstructured.Unstructured) {
 			first(obj, "spec", "containers")["image"] = "example.com/main:2"
@@ -169,6 +180,35 @@ var retentions = map[string]retention{
 			put("Q0E=", "clientConfig", "caBundle")(&unstructured.Unstructured{Object: first(obj, "webhooks")})
 		}),
 		change: labelled("a", "b"), kept: [][]string{{"webhooks"}}},
+	"the CAs of several webhooks": {sample: "MutatingWebhookConfiguration", admit: nothing, onlyFull: true,
+		lives: written(func(obj *unstructured.Unstructured) {
+			for i, hook := range obj.Object["webhooks"].([]any) {
+				put([]string{"Q0E=", "TmV3"}[i], "clientConfig", "caBundle")(&unstructured.Unstructured{Object: hook.(map[string]any)})
+			}
+		}),
+		change: labelled("a", "b"), kept: [][]string{{"webhooks"}}},
+	"a converter's CA": {sample: "CustomResourceDefinition", admit: nothing, onlyFull: true,
+		lives:  trusted("True", "Established", "spec", "conversion", "webhook", "clientConfig", "caBundle"),
+		change: labelled("a", "b"), kept: [][]string{{"spec", "conversion"}}},
+	"an extension's CA": {sample: "APIService", admit: nothing, onlyFull: true,
+		lives:  trusted("False", "Available", "spec", "caBundle"),
+		change: put(int64(200), "spec", "versionPriority"), kept: [][]string{{"spec", "caBundle"}}},
+}
+
+// trusted is what an injector of CAs does, once the server's own controllers have written their last condition. They
+// would change the object beneath us.
+func trusted(status, condition string, path ...string) func(*testing.T, *unstructured.Unstructured) *unstructured.Unstructured {
+	return func(t *testing.T, obj *unstructured.Unstructured) *unstructured.Unstructured {
+		t.Helper()
+		obj = obj.DeepCopy()
+		require.EventuallyWithT(t, func(c *assert.CollectT) {
+			if assert.NoError(c, server.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)) {
+				assert.Contains(c, statusText(obj), `"status":"`+status+`","type":"`+condition+`"`)
+			}
+		}, inStep, tick)
+		ca := base64.StdEncoding.EncodeToString(server.config.CAData)
+		return written(put(ca, path...))(t, obj)
+	}
 }
 
 // carried gives a retained object what whoever updates it adds from the observed one, whatever the kind.

@@ -29,6 +29,16 @@ spec:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: web, image: example.com/web:1}]}
 `,
+	"ReplicationController": `
+apiVersion: v1
+kind: ReplicationController
+metadata: {name: old}
+spec:
+  replicas: 2
+  template:
+    metadata: {labels: {app: old}}
+    spec: {containers: [{name: web, image: example.com/web:1}]}
+`,
 	"StatefulSet": `
 apiVersion: apps/v1
 kind: StatefulSet
@@ -127,7 +137,7 @@ kind: Pod
 metadata: {name: once}
 spec:
   restartPolicy: Never
-  initContainers: [{name: prepare, image: example.com/prepare:1}]
+  initContainers: [{name: prepare, image: example.com/prepare:1}, {name: proxy, image: example.com/proxy:1, restartPolicy: Always}]
   containers: [{name: main, image: example.com/main:1}, {name: side, image: example.com/side:1}]
 `,
 	"Pod, restarted on failure": `
@@ -136,8 +146,34 @@ kind: Pod
 metadata: {name: until-done}
 spec:
   restartPolicy: OnFailure
-  initContainers: [{name: proxy, image: example.com/proxy:1, restartPolicy: Always}]
+  initContainers: [{name: prepare, image: example.com/prepare:1}, {name: proxy, image: example.com/proxy:1, restartPolicy: Always}]
   containers: [{name: main, image: example.com/main:1}]
+`,
+	"Pod, restarted as containers say": `
+apiVersion: v1
+kind: Pod
+metadata: {name: by-rules}
+spec:
+  restartPolicy: OnFailure
+  initContainers: [{name: prepare, image: example.com/prepare:1, restartPolicy: Never}, {name: proxy, image: example.com/proxy:1, restartPolicy: Always}]
+  containers:
+  - name: main
+    image: example.com/main:1
+    restartPolicy: Never
+    restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [0]}}]
+`,
+	"Pod, restarted as a whole": `
+apiVersion: v1
+kind: Pod
+metadata: {name: together}
+spec:
+  restartPolicy: Never
+  initContainers: [{name: prepare, image: example.com/prepare:1}, {name: proxy, image: example.com/proxy:1, restartPolicy: Always}]
+  containers:
+  - name: main
+    image: example.com/main:1
+    restartPolicy: Never
+    restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [7]}}]
 `,
 	"Service": `
 apiVersion: v1
