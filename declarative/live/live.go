@@ -40,9 +40,8 @@ func New(client dynamic.Interface, layer *declarative.Layer, options ...follow.O
 	}
 	l := &Layer{rules: layer}
 	var err error
-	l.Layer, err = follow.New(client, follow.Source[v1alpha1.ResourceInterpreterCustomization]{
+	l.Layer, err = follow.NewLayer(client, layer, follow.Source[v1alpha1.ResourceInterpreterCustomization]{
 		Resource: v1alpha1.GroupVersion.WithResource(Resource),
-		Layer:    layer,
 		Replace:  l.replace,
 	}, options...)
 	return l, err

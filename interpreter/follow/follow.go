@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
@@ -26,13 +27,14 @@ const (
 	settleTime = 50 * time.Millisecond
 )
 
-// Layer is a layer that follows the objects of one resource on an API server. Run does the following.
-type Layer struct {
-	layer    interpreter.Layer
+// Follower follows the objects of one resource on an API server. Run does the following.
+type Follower struct {
 	client   dynamic.Interface
 	resource schema.GroupVersionResource
+	// decode makes the value of an object.
+	decode func(object) (any, error)
 	// replace puts objects in force and gives what is wrong with them.
-	replace func([]object) []Problem
+	replace func([]*item) []Problem
 
 	logger     *slog.Logger
 	registerer prometheus.Registerer
@@ -42,10 +44,9 @@ type Layer struct {
 
 	running atomic.Bool
 	// read is closed when the objects have been read and put in force for the first time.
-	read     chan struct{}
-	isRead   atomic.Bool
-	notReady []*interpreter.Rule
-	contact  contact
+	read    chan struct{}
+	isRead  atomic.Bool
+	contact contact
 
 	mu          sync.Mutex
 	subscribers map[chan struct{}]struct{}
@@ -54,11 +55,12 @@ type Layer struct {
 // Source is what is followed, with the Go type of its objects.
 type Source[T any] struct {
 	Resource schema.GroupVersionResource
-	// Layer is what answers once the objects have been read.
-	Layer interpreter.Layer
-	// Replace puts objects in the place of the present ones in the layer, keeping the last good version of
-	// those that are broken, and gives what is wrong with any of them. Objects are not in any order, and must
-	// not be changed. One goroutine calls it.
+	// Decode makes what is kept of an object, which must not be changed; nothing else of it stays in memory, and an
+	// object that has not changed is not decoded again. Nil decodes all of the object by its JSON fields.
+	Decode func(*unstructured.Unstructured) (*T, error)
+	// Replace puts objects in the place of the present ones, keeping the last good version of those that are
+	// broken, and gives what is wrong with any of them. Objects are not in any order, and must not be changed.
+	// One goroutine calls it.
 	Replace func([]*T) []Problem
 }
 
@@ -76,21 +78,21 @@ type Problem struct {
 // ReasonInvalid is the reason of a problem with an object that is not in force as it is.
 const ReasonInvalid = "Invalid"
 
-// Option changes a Layer that is being made.
-type Option func(*Layer) error
+// Option changes a Follower that is being made.
+type Option func(*Follower) error
 
 // WithLogger has broken objects, and losing and finding the server, logged. Without it nothing is.
 func WithLogger(l *slog.Logger) Option {
-	return func(f *Layer) error {
+	return func(f *Follower) error {
 		f.logger = l
 		return nil
 	}
 }
 
-// WithRegisterer registers metrics of what is followed. Without it nothing is counted. Layers that share a
+// WithRegisterer registers metrics of what is followed. Without it nothing is counted. Followers that share a
 // Registerer share the metrics, in which they differ by resource.
 func WithRegisterer(r prometheus.Registerer) Option {
-	return func(f *Layer) error {
+	return func(f *Follower) error {
 		f.registerer = r
 		return nil
 	}
@@ -98,7 +100,7 @@ func WithRegisterer(r prometheus.Registerer) Option {
 
 // WithoutEvents keeps Events about broken objects from being created, for accounts that may only read.
 func WithoutEvents() Option {
-	return func(f *Layer) error {
+	return func(f *Follower) error {
 		f.events = false
 		return nil
 	}
@@ -107,7 +109,7 @@ func WithoutEvents() Option {
 // WithPatience sets for how long Ready bears that the server cannot be read, which may be not at all. Without
 // it that is DefaultPatience.
 func WithPatience(d time.Duration) Option {
-	return func(f *Layer) error {
+	return func(f *Follower) error {
 		if d < 0 {
 			return fmt.Errorf("patience must not be negative, got %v", d)
 		}
@@ -116,15 +118,15 @@ func WithPatience(d time.Duration) Option {
 	}
 }
 
-// New makes a layer that follows a source. Nothing is read until Run.
-func New[T any](client dynamic.Interface, source Source[T], options ...Option) (*Layer, error) {
+// New makes what follows a source. Nothing is read until Run.
+func New[T any](client dynamic.Interface, source Source[T], options ...Option) (*Follower, error) {
 	if client == nil {
 		return nil, errors.New("the client is nil")
 	}
-	f := &Layer{
-		layer:       source.Layer,
+	f := &Follower{
 		client:      client,
 		resource:    source.Resource,
+		decode:      decoder(source.Decode),
 		replace:     typed(source.Replace),
 		logger:      slog.New(slog.DiscardHandler),
 		events:      true,
@@ -137,13 +139,6 @@ func New[T any](client dynamic.Interface, source Source[T], options ...Option) (
 			return nil, err
 		}
 	}
-	f.notReady = []*interpreter.Rule{{Interpreter: interpreter.Func(
-		func(context.Context, *interpreter.Request) (*interpreter.Result, error) {
-			if err := f.unread(); err != nil {
-				return nil, err
-			}
-			return nil, fmt.Errorf("%w: %s have been read just now; ask again", interpreter.ErrNotReady, f.resource.Resource)
-		})}}
 	f.contact.lose(errors.New("nobody has tried"), time.Now())
 	var err error
 	f.metrics, err = newMetrics(f.registerer, f.resource.Resource)
@@ -151,17 +146,17 @@ func New[T any](client dynamic.Interface, source Source[T], options ...Option) (
 }
 
 // Run reads and watches until the context ends; by then everything that it started has ended, but for Events
-// that are on their way. A layer runs once. Its rules stay in force afterwards.
-func (f *Layer) Run(ctx context.Context) error {
+// that are on their way. It runs once. What was read stays in force afterwards.
+func (f *Follower) Run(ctx context.Context) error {
 	if f.running.Swap(true) {
-		return errors.New("a layer runs once")
+		return errors.New("what follows a resource runs once")
 	}
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	// What is beside ends with Run, whatever it ends for.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	m := newMirror()
+	m := newMirror(f.decode)
 	r := f.newReporter(ctx)
 	defer r.close()
 	beside.Go(func() { f.reflect(ctx, m) })
@@ -176,7 +171,7 @@ func (f *Layer) Run(ctx context.Context) error {
 		if f.isRead.Load() && !pause(ctx, settleTime) {
 			continue
 		}
-		f.apply(m.objects(), r)
+		f.apply(m.items(), r)
 	}
 }
 
@@ -192,13 +187,13 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func (f *Layer) apply(objects []object, r *reporter) {
-	problems := f.replace(objects)
+func (f *Follower) apply(items []*item, r *reporter) {
+	problems := f.replace(items)
 	if f.isRead.CompareAndSwap(false, true) {
 		close(f.read)
-		f.logger.Info("read", "resource", f.resource.Resource, "objects", len(objects))
+		f.logger.Info("read", "resource", f.resource.Resource, "objects", len(items))
 	}
-	r.report(objects, problems)
+	r.report(items, problems)
 	f.metrics.change()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -215,9 +210,9 @@ func signal(c chan struct{}) {
 	}
 }
 
-// Changes gives a channel that gets a value whenever other rules have come into force, the first ones
+// Changes gives a channel that gets a value whenever other objects have come into force, the first ones
 // included. Several changes may be one value. The channel is closed when the context ends.
-func (f *Layer) Changes(ctx context.Context) <-chan struct{} {
+func (f *Follower) Changes(ctx context.Context) <-chan struct{} {
 	c := make(chan struct{}, 1)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -233,22 +228,22 @@ func (f *Layer) Changes(ctx context.Context) <-chan struct{} {
 
 // Wait waits until the objects have been read and are in force. When the context ends before, the error says
 // what stood in the way.
-func (f *Layer) Wait(ctx context.Context) error {
+func (f *Follower) Wait(ctx context.Context) error {
 	select {
 	case <-f.read:
 		return nil
 	case <-ctx.Done():
-		if err := f.unread(); err != nil {
+		if err := f.Unread(); err != nil {
 			return fmt.Errorf("%w: %w", ctx.Err(), err)
 		}
 		return nil
 	}
 }
 
-// Ready is nil if the layer can answer and is in step with the server, or was until not longer ago than its
+// Ready is nil if the objects have been read and are in step with the server, or were until not longer ago than the
 // patience. It is meant for readiness probes.
-func (f *Layer) Ready() error {
-	if err := f.unread(); err != nil {
+func (f *Follower) Ready() error {
+	if err := f.Unread(); err != nil {
 		return err
 	}
 	since, err := f.contact.lost()
@@ -258,8 +253,9 @@ func (f *Layer) Ready() error {
 	return nil
 }
 
-// unread is why there is no answer yet, nil if there is one.
-func (f *Layer) unread() error {
+// Unread says why the objects have not been read yet, which is interpreter.ErrNotReady; it is nil from when they have
+// been read once.
+func (f *Follower) Unread() error {
 	if f.isRead.Load() {
 		return nil
 	}
@@ -267,23 +263,4 @@ func (f *Layer) unread() error {
 		return fmt.Errorf("%w: %s have not been read yet: %w", interpreter.ErrNotReady, f.resource.Resource, err)
 	}
 	return fmt.Errorf("%w: %s are being read", interpreter.ErrNotReady, f.resource.Resource)
-}
-
-// Name is the name of the layer that answers.
-func (f *Layer) Name() string { return f.layer.Name() }
-
-// Rules are those of the layer that answers, or one that fails with interpreter.ErrNotReady.
-func (f *Layer) Rules(kind schema.GroupVersionKind, op interpreter.Operation) []*interpreter.Rule {
-	if !f.isRead.Load() {
-		return f.notReady
-	}
-	return f.layer.Rules(kind, op)
-}
-
-// Entries lists the rules of the layer that answers; there are none before they have been read.
-func (f *Layer) Entries() []interpreter.Entry {
-	if l, ok := f.layer.(interpreter.Lister); ok && f.isRead.Load() {
-		return l.Entries()
-	}
-	return nil
 }

@@ -23,23 +23,32 @@ var retries = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 
 // object is an object as it was read. Its contents are never changed; a new version is a new object.
 type object = *unstructured.Unstructured
 
+// item is what is kept of an object.
+type item struct {
+	object // without its content
+	// value is the last version that could be decoded, nil if there was none; err is about the present one.
+	value any
+	err   error
+}
+
 // mirror holds the objects as they are on the server; it is the store of a reflector.
 type mirror struct {
 	changed chan struct{}
+	decode  func(object) (any, error)
 	mu      sync.Mutex
-	byName  map[string]object
+	byName  map[string]*item
 }
 
-func newMirror() *mirror {
-	return &mirror{changed: make(chan struct{}, 1), byName: map[string]object{}}
+func newMirror(decode func(object) (any, error)) *mirror {
+	return &mirror{changed: make(chan struct{}, 1), decode: decode, byName: map[string]*item{}}
 }
 
-func (m *mirror) objects() []object {
+func (m *mirror) items() []*item {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	list := make([]object, 0, len(m.byName))
-	for _, o := range m.byName {
-		list = append(list, o)
+	list := make([]*item, 0, len(m.byName))
+	for _, it := range m.byName {
+		list = append(list, it)
 	}
 	return list
 }
@@ -61,7 +70,7 @@ func (m *mirror) set(v any, there bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if there {
-		m.byName[o.GetName()] = o
+		m.byName[o.GetName()] = m.item(o)
 	} else {
 		delete(m.byName, o.GetName())
 	}
@@ -71,26 +80,54 @@ func (m *mirror) set(v any, there bool) error {
 
 // Replace is called with all objects, first of all and whenever the watch could not go on where it was.
 func (m *mirror) Replace(list []any, _ string) error {
-	byName := make(map[string]object, len(list))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	byName := make(map[string]*item, len(list))
 	for _, v := range list {
 		o, ok := v.(object)
 		if !ok {
 			return fmt.Errorf("not an object: %T", v)
 		}
-		byName[o.GetName()] = o
+		byName[o.GetName()] = m.item(o)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.byName = byName
 	signal(m.changed)
 	return nil
+}
+
+// item decodes an object, unless it is the version that is there.
+func (m *mirror) item(o object) *item {
+	last := m.byName[o.GetName()]
+	same := last != nil && last.GetUID() == o.GetUID()
+	if version := o.GetResourceVersion(); same && version != "" && version == last.GetResourceVersion() {
+		return last
+	}
+	it := &item{object: withoutContent(o)}
+	it.value, it.err = m.decode(o)
+	if it.err != nil {
+		it.value = nil
+		if same {
+			it.value = last.value
+		}
+	}
+	return it
+}
+
+// withoutContent is what messages about an object need of it.
+func withoutContent(o object) object {
+	bare := &unstructured.Unstructured{Object: map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind()}}
+	bare.SetName(o.GetName())
+	bare.SetUID(o.GetUID())
+	bare.SetResourceVersion(o.GetResourceVersion())
+	bare.SetGeneration(o.GetGeneration())
+	return bare
 }
 
 // Resync has nothing to do: what is in force is what was read.
 func (m *mirror) Resync() error { return nil }
 
 // reflect keeps a mirror in step until the context ends.
-func (f *Layer) reflect(ctx context.Context, m *mirror) {
+func (f *Follower) reflect(ctx context.Context, m *mirror) {
 	resource := f.client.Resource(f.resource)
 	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -125,7 +162,7 @@ func (f *Layer) reflect(ctx context.Context, m *mirror) {
 }
 
 // tried keeps account of whether the server could be read.
-func (f *Layer) tried(ctx context.Context, err error) {
+func (f *Follower) tried(ctx context.Context, err error) {
 	switch {
 	case err == nil:
 		if out, found := f.contact.find(time.Now()); found && f.isRead.Load() {

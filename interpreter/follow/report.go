@@ -25,7 +25,7 @@ const (
 
 // reporter tells people about problems, once for each version of an object.
 type reporter struct {
-	layer *Layer
+	follower *Follower
 	// recorder is nil if there are no Events to be made.
 	recorder record.EventRecorder
 	close    func()
@@ -42,8 +42,8 @@ type notice struct {
 	text       string
 }
 
-func (f *Layer) newReporter(ctx context.Context) *reporter {
-	r := &reporter{layer: f, told: map[string]notice{}, good: map[string]bool{}, close: func() {}}
+func (f *Follower) newReporter(ctx context.Context) *reporter {
+	r := &reporter{follower: f, told: map[string]notice{}, good: map[string]bool{}, close: func() {}}
 	if !f.events {
 		return r
 	}
@@ -56,7 +56,7 @@ func (f *Layer) newReporter(ctx context.Context) *reporter {
 }
 
 // report tells what is new among the problems of the objects in force.
-func (r *reporter) report(objects []object, problems []Problem) {
+func (r *reporter) report(items []*item, problems []Problem) {
 	byName := map[string][]Problem{}
 	for _, p := range problems {
 		byName[p.Name] = append(byName[p.Name], p)
@@ -64,8 +64,8 @@ func (r *reporter) report(objects []object, problems []Problem) {
 	told := map[string]notice{}
 	good := map[string]bool{}
 	broken := 0
-	for _, o := range objects {
-		name := o.GetName()
+	for _, it := range items {
+		name := it.GetName()
 		list := byName[name]
 		isBroken := slices.ContainsFunc(list, func(p Problem) bool { return p.Broken })
 		good[name] = r.good[name] || !isBroken
@@ -74,7 +74,7 @@ func (r *reporter) report(objects []object, problems []Problem) {
 		}
 		if len(list) == 0 {
 			if _, was := r.told[name]; was {
-				r.layer.logger.Info("nothing is wrong any more", "resource", r.layer.resource.Resource, "name", name)
+				r.follower.logger.Info("nothing is wrong any more", "resource", r.follower.resource.Resource, "name", name)
 			}
 			continue
 		}
@@ -82,14 +82,14 @@ func (r *reporter) report(objects []object, problems []Problem) {
 		if isBroken && good[name] {
 			text += "; the last good version stays in force"
 		}
-		n := notice{o.GetUID(), o.GetGeneration(), text}
+		n := notice{it.GetUID(), it.GetGeneration(), text}
 		told[name] = n
 		if r.told[name] != n {
-			r.tell(o, list[0].Reason, text)
+			r.tell(it.object, list[0].Reason, text)
 		}
 	}
 	r.told, r.good = told, good
-	r.layer.metrics.count(len(objects)-broken, broken)
+	r.follower.metrics.count(len(items)-broken, broken)
 }
 
 func textOf(problems []Problem) string {
@@ -101,7 +101,7 @@ func textOf(problems []Problem) string {
 }
 
 func (r *reporter) tell(o object, reason, text string) {
-	r.layer.logger.Warn("a problem with an object", "resource", r.layer.resource.Resource, "name", o.GetName(), "reason", reason, "problem", text)
+	r.follower.logger.Warn("a problem with an object", "resource", r.follower.resource.Resource, "name", o.GetName(), "reason", reason, "problem", text)
 	if r.recorder == nil {
 		return
 	}

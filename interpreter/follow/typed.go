@@ -3,52 +3,42 @@ package follow
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// decoded is an object and the last version of it that has the right type.
-type decoded[T any] struct {
-	source object
-	value  *T
-	err    error
+// decoder gives decode for the mirror, which knows no types.
+func decoder[T any](decode func(*unstructured.Unstructured) (*T, error)) func(object) (any, error) {
+	if decode == nil {
+		decode = decodeAll
+	}
+	return func(o object) (any, error) { return decode(o) }
+}
+
+func decodeAll[T any](o *unstructured.Unstructured) (*T, error) {
+	value := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, value); err != nil {
+		return nil, fmt.Errorf("the object has not the shape of a %s: %w", o.GetKind(), err)
+	}
+	return value, nil
 }
 
 // typed gives replace objects of its type. One that has another shape is reported, not a reason to read none
 // of them; its last version of the right shape goes on being used.
-func typed[T any](replace func([]*T) []Problem) func([]object) []Problem {
-	known := map[string]decoded[T]{}
-	return func(objects []object) []Problem {
-		fresh := make(map[string]decoded[T], len(objects))
+func typed[T any](replace func([]*T) []Problem) func([]*item) []Problem {
+	return func(items []*item) []Problem {
 		var values []*T
 		var problems []Problem
-		for _, o := range objects {
-			d, ok := known[o.GetName()]
-			if !ok || d.source != o {
-				d = decode(o, d)
+		for _, it := range items {
+			if it.err != nil {
+				problems = append(problems, Problem{Name: it.GetName(), Reason: ReasonInvalid, Message: it.err.Error(), Broken: true})
 			}
-			fresh[o.GetName()] = d
-			if d.err != nil {
-				problems = append(problems, Problem{Name: o.GetName(), Reason: ReasonInvalid, Message: d.err.Error(), Broken: true})
-			}
-			if d.value != nil {
-				values = append(values, d.value)
+			if value, ok := it.value.(*T); ok {
+				values = append(values, value)
 			}
 		}
-		known = fresh
 		return append(problems, replace(values)...)
 	}
-}
-
-func decode[T any](o object, last decoded[T]) decoded[T] {
-	d := decoded[T]{source: o, value: new(T)}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d.value); err != nil {
-		d.err = fmt.Errorf("the object has not the shape of a %s: %w", o.GetKind(), err)
-		d.value = nil
-		if last.source != nil && last.source.GetUID() == o.GetUID() {
-			d.value = last.value
-		}
-	}
-	return d
 }
 
 // Split gives the errors that were joined into one, also in several steps.

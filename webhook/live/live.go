@@ -24,9 +24,8 @@ func New(client dynamic.Interface, layer *webhook.Layer, options ...follow.Optio
 	if layer == nil {
 		return nil, errors.New("the layer is nil")
 	}
-	return follow.New(client, follow.Source[v1alpha1.ResourceInterpreterWebhookConfiguration]{
+	return follow.NewLayer(client, layer, follow.Source[v1alpha1.ResourceInterpreterWebhookConfiguration]{
 		Resource: v1alpha1.GroupVersion.WithResource(Resource),
-		Layer:    layer,
 		Replace: func(list []*v1alpha1.ResourceInterpreterWebhookConfiguration) []follow.Problem {
 			return replace(layer, list)
 		},
