@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 
@@ -69,6 +71,26 @@ func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 	raw, err := json.Marshal(crd)
 	if err != nil {
 		return nil, fmt.Errorf("CRD %s: %w", crd.Name, err)
+	}
+	return fromJSON(raw, nil, nil)
+}
+
+// FromObject reads a CRD as an API server gives it, which is not changed and not kept. The error is as that of New, or
+// ErrOtherKind.
+func FromObject(o *unstructured.Unstructured) (*Definition, error) {
+	if o.GetKind() != Kind || o.GetAPIVersion() != apiextensionsv1.SchemeGroupVersion.String() {
+		return nil, fmt.Errorf("%w, got %s %s", ErrOtherKind, o.GetAPIVersion(), o.GetKind())
+	}
+	content := maps.Clone(o.Object)
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		// Who set which field takes as much room as a small schema.
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields")
+		content["metadata"] = metadata
+	}
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("CRD %s: %w", o.GetName(), err)
 	}
 	return fromJSON(raw, nil, nil)
 }
