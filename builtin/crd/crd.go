@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,6 +24,13 @@ type Layer struct {
 	definitions definition.Definitions
 	// plans are what has been worked out, by the *definition.Version it is about. They go when the version does.
 	plans sync.Map
+	// listed are the entries as they were listed last, and of which CRDs.
+	listed atomic.Pointer[listing]
+}
+
+type listing struct {
+	of      []*definition.Definition
+	entries []interpreter.Entry
 }
 
 // New makes the layer. It belongs behind all layers that know kinds by their names, and before those that answer for
@@ -68,23 +76,27 @@ func (l *Layer) Rules(kind schema.GroupVersionKind, op interpreter.Operation) []
 	return l.plan(v).rules(op)
 }
 
-// Entries lists the rules by the names of the CRDs. It reads all schemas.
+// Entries lists the rules by the names of the CRDs. It reads the schemas of those that may be about pods.
 func (l *Layer) Entries() []interpreter.Entry {
 	all, err := l.definitions.All()
 	if err != nil {
 		return nil // Rules give the error.
 	}
+	if last := l.listed.Load(); last != nil && slices.Equal(last.of, all) {
+		return slices.Clone(last.entries)
+	}
 	var list []interpreter.Entry
 	for _, d := range all {
 		for _, v := range d.Versions() {
 			for _, op := range answered {
-				for _, rule := range l.Rules(v.Kind(), op) {
+				for _, rule := range l.plan(v).rules(op) {
 					list = append(list, interpreter.Entry{Kind: v.Kind(), Operation: op, Rule: rule.Name})
 				}
 			}
 		}
 	}
-	return list
+	l.listed.Store(&listing{of: slices.Clone(all), entries: list})
+	return slices.Clone(list)
 }
 
 // plan is what is known about a version.
@@ -165,6 +177,9 @@ func (p *plan) rules(op interpreter.Operation) []*interpreter.Rule {
 // podRules are those about pods. Where the schema cannot be read, they say so: that there are no pods is not known.
 func (p *plan) podRules() map[interpreter.Operation][]*interpreter.Rule {
 	rules := map[interpreter.Operation][]*interpreter.Rule{}
+	if !p.version.Definition.Mentions(containers, preserved) {
+		return rules // Most CRDs are not about pods, and their schemas need not be read to know that.
+	}
 	sh, err := p.shape()
 	if err != nil || sh.pods.counted {
 		p.add(rules, interpreter.InterpretComponent, interpreter.Func(p.components))

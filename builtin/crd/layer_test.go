@@ -148,7 +148,7 @@ spec:
     served: true
     storage: true
     subresources: {status: {}, scale: {specReplicasPath: .spec.size, statusReplicasPath: .status.size}}
-    schema: {openAPIV3Schema: {properties: {spec: {properties: {size: {}}}}}}
+    schema: {openAPIV3Schema: {properties: {spec: {x-kubernetes-preserve-unknown-fields: true, properties: {size: {}}}}}}
 `)
 	definitions := &changing{}
 	definitions.put(t, broken)
@@ -183,6 +183,19 @@ func TestTheLayerListsItsRules(t *testing.T) {
 		got = append(got, string(e.Operation))
 	}
 	assert.Equal(t, []string{"InterpretReplica", "ReviseReplica", "Retain", "AggregateStatus", "InterpretStatus"}, got)
+}
+
+func TestTheListChangesWithTheCRDs(t *testing.T) {
+	t.Parallel()
+	definitions := &changing{}
+	definitions.put(t, parsed(t, fmt.Sprintf(widget, 1)))
+	layer := New(definitions)
+	first := layer.Entries()
+	first[0].Rule = "the caller's"
+	assert.NotEqual(t, first, layer.Entries())
+	assert.Len(t, layer.Entries(), len(first))
+	definitions.put(t)
+	assert.Empty(t, layer.Entries())
 }
 
 // A health by kstatus is told from a rule's by the layer that answers, and, once that is lost, by its reason.

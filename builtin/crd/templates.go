@@ -34,6 +34,12 @@ const claimTemplates = "volumeClaimTemplates"
 // replicasField is the name that the number of pods has beside their template.
 const replicasField = "replicas"
 
+// A CRD that mentions neither has no place for a pod template.
+const (
+	containers = "containers"
+	preserved  = "x-kubernetes-preserve-unknown-fields"
+)
+
 // placesIn finds the pod templates below the top of an object's schema, in a fixed order. The object itself is
 // none: what has containers in its own spec is about them, but seldom made of them.
 func placesIn(root *structuralschema.Structural) []place {
@@ -101,11 +107,11 @@ func isTemplate(s *structuralschema.Structural) bool {
 		return false
 	}
 	spec := s.Properties["spec"]
-	containers := spec.Properties["containers"]
-	if containers.Type != "array" || containers.Items == nil {
+	list := spec.Properties[containers]
+	if list.Type != "array" || list.Items == nil {
 		return false
 	}
-	item := containers.Items
+	item := list.Items
 	return item.Properties["name"].Type == "string" && item.Properties["image"].Type == "string"
 }
 
@@ -247,8 +253,8 @@ func (w *walk) object(v any, at string) (map[string]any, error) {
 func looksLikeTemplate(v any) bool {
 	template, _ := v.(map[string]any)
 	spec, _ := template["spec"].(map[string]any)
-	containers, _ := spec["containers"].([]any)
-	for _, v := range containers {
+	list, _ := spec[containers].([]any)
+	for _, v := range list {
 		c, _ := v.(map[string]any)
 		name, _ := c["name"].(string)
 		image, _ := c["image"].(string)
@@ -256,7 +262,7 @@ func looksLikeTemplate(v any) bool {
 			return false
 		}
 	}
-	return len(containers) > 0
+	return len(list) > 0
 }
 
 // prepend puts a label before others, in a list of its own; an empty one says nothing.
