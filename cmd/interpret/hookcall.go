@@ -138,7 +138,11 @@ func (o *hookCallOptions) layer(ctx context.Context, s *session, args []string) 
 		return nil, err
 	}
 	if configurations == nil {
-		configurations = []*webhook.Configuration{{ResourceInterpreterWebhookConfiguration: configurationOf(args[0], bundle)}}
+		made := configurationOf(args[0], bundle)
+		if wrong := webhook.Validate(made); len(wrong) > 0 {
+			return nil, usage("%q is not the URL of a hook: %s", args[0], wrong[0].Detail)
+		}
+		configurations = []*webhook.Configuration{{ResourceInterpreterWebhookConfiguration: made}}
 	}
 	for _, c := range configurations {
 		for i := range c.Webhooks {

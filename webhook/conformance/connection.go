@@ -196,9 +196,8 @@ func namesOf(c *x509.Certificate) string {
 // speakHTTP1 asks the first question. Whatever is answered will do, as long as it is HTTP/1.1; what is wrong with
 // the answer is for other checks.
 func (s *session) speakHTTP1(ctx context.Context, conn net.Conn, certificateAsked bool) {
-	if deadline, ok := ctx.Deadline(); ok {
-		_ = conn.SetDeadline(deadline) // A connection that has none is not one of ours.
-	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
 	envelope, err := s.body(&probe{question: &s.kit.questions[0]}, &answer{uid: "00000000-0000-4000-8000-000000000000"})
 	if err != nil {
 		s.fault("http1", "a question that can be sent", "%v", err)
