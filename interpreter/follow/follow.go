@@ -31,6 +31,8 @@ const (
 type Follower struct {
 	client   dynamic.Interface
 	resource schema.GroupVersionResource
+	// namespace, labels and fields say which of the resource's objects.
+	namespace, labels, fields string
 	// decode makes the value of an object.
 	decode func(object) (any, error)
 	// replace puts objects in force and gives what is wrong with them.
@@ -55,6 +57,10 @@ type Follower struct {
 // Source is what is followed, with the Go type of its objects.
 type Source[T any] struct {
 	Resource schema.GroupVersionResource
+	// Namespace is where the objects are, empty if the resource is cluster-scoped.
+	Namespace string
+	// LabelSelector and FieldSelector choose among them, as lists do. Empty is all.
+	LabelSelector, FieldSelector string
 	// Decode makes what is kept of an object, which must not be changed; nothing else of it stays in memory, and an
 	// object that has not changed is not decoded again. Nil decodes all of the object by its JSON fields.
 	Decode func(*unstructured.Unstructured) (*T, error)
@@ -126,6 +132,9 @@ func New[T any](client dynamic.Interface, source Source[T], options ...Option) (
 	f := &Follower{
 		client:      client,
 		resource:    source.Resource,
+		namespace:   source.Namespace,
+		labels:      source.LabelSelector,
+		fields:      source.FieldSelector,
 		decode:      decoder(source.Decode),
 		replace:     typed(source.Replace),
 		logger:      slog.New(slog.DiscardHandler),

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -116,6 +117,7 @@ func (m *mirror) item(o object) *item {
 // withoutContent is what messages about an object need of it.
 func withoutContent(o object) object {
 	bare := &unstructured.Unstructured{Object: map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind()}}
+	bare.SetNamespace(o.GetNamespace())
 	bare.SetName(o.GetName())
 	bare.SetUID(o.GetUID())
 	bare.SetResourceVersion(o.GetResourceVersion())
@@ -128,14 +130,19 @@ func (m *mirror) Resync() error { return nil }
 
 // reflect keeps a mirror in step until the context ends.
 func (f *Follower) reflect(ctx context.Context, m *mirror) {
-	resource := f.client.Resource(f.resource)
+	var resource dynamic.ResourceInterface = f.client.Resource(f.resource)
+	if f.namespace != "" {
+		resource = f.client.Resource(f.resource).Namespace(f.namespace)
+	}
 	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector, o.FieldSelector = f.labels, f.fields
 			list, err := resource.List(ctx, o)
 			f.tried(ctx, err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.LabelSelector, o.FieldSelector = f.labels, f.fields
 			w, err := resource.Watch(ctx, o)
 			f.tried(ctx, err)
 			if err != nil {

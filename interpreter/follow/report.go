@@ -110,7 +110,7 @@ func (r *reporter) tell(o object, reason, text string) {
 		text = strings.ToValidUTF8(text[:maxMessage-len(cut)], "") + cut
 	}
 	r.recorder.Event(&corev1.ObjectReference{
-		APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
+		APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
 	}, corev1.EventTypeWarning, reason, text)
 }
 
