@@ -1,7 +1,7 @@
 // Package live keeps a layer of webhooks in step with an API server.
 //
 // See package follow for what is answered before the webhook configurations have been read, while they
-// cannot be read, and from those that are broken.
+// cannot be read, and from those that are broken. A [Resolver] finds the Services that they name.
 package live
 
 import (
