@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 
 	"github.com/kubeinterpret/interpret/interpreter"
@@ -361,15 +360,19 @@ func child(s *structuralschema.Structural, name string) *structuralschema.Struct
 	return nil
 }
 
-// metaFields are the fields of an object's metadata, which no schema has to list.
-var metaFields = jsonFields(reflect.TypeFor[metav1.ObjectMeta]())
-
 // HasField says whether objects may have a field, and if not, which part of the path is the first that they do
 // not have, and the name that may have been meant there, "" if none is near. A step may be "" for an item of a list or
 // any key.
 func (v *Version) HasField(path ...string) (known bool, at int, nearest string) {
 	s, err := v.schemas()
-	if err != nil || len(path) == 0 {
+	if err != nil {
+		return true, 0, ""
+	}
+	return s.hasField(path)
+}
+
+func (s *schemas) hasField(path []string) (known bool, at int, nearest string) {
+	if len(path) == 0 {
 		return true, 0, ""
 	}
 	switch path[0] {

@@ -145,27 +145,40 @@ func TestObjectsAreValidatedAsAServerDoes(t *testing.T) {
 		text string
 		want []string
 	}{
-		"sound":                 {"spec: {mode: fast, replicas: 3, ports: [{name: a, port: 1}], labels: {a: b}, at: 80}\nstatus: {ready: 1}", nil},
-		"with an int or string": {"spec: {at: http}", nil},
-		"defaults":              {"spec: {}", nil},
-		"other kind":            {"kind: Other", []string{"kind: Invalid value"}},
-		"wrong type":            {"spec: {replicas: three}", []string{`spec.replicas: Invalid value: "string"`, "of the type string, expected int64"}},
-		"not in the enum":       {"spec: {mode: slow}", []string{"spec.mode: Unsupported value"}},
-		"unknown field":         {"spec: {replcas: 1}", []string{"spec.replcas: Forbidden: the schema has no such field"}},
-		"in a list":             {"spec: {ports: [{name: a, prt: 1}]}", []string{"spec.ports[0].prt: Forbidden"}},
-		"twice in a map":        {"spec: {ports: [{name: a, port: 1}, {name: a, port: 2}]}", []string{"spec.ports[1]: Duplicate value"}},
-		"missing":               {"spec: {ports: [{port: 1}]}", []string{"spec.ports[0].name: Required value"}},
-		"out of range":          {"spec: {replicas: -1}", []string{"should be greater than or equal to 0", "must be from 0 to 2147483647"}},
-		"against the rule":      {"spec: {replicas: 7, max: 5}", []string{"spec: Invalid value: at most max replicas"}},
-		"a null":                {"spec: {mode: null}", nil},
-		"a wrong pattern":       {"spec: {labels: {a: B}}", []string{"spec.labels.a: Invalid value"}},
-		"a scale too large":     {"status: {ready: 3000000000}", []string{"status.ready: Invalid value"}},
+		"sound":                    {"spec: {mode: fast, replicas: 3, ports: [{name: a, port: 1}], labels: {a: b}, at: 80}\nstatus: {ready: 1}", nil},
+		"with an int or string":    {"spec: {at: http}", nil},
+		"defaults":                 {"spec: {}", nil},
+		"other kind":               {"kind: Other", []string{"kind: Invalid value"}},
+		"wrong type":               {"spec: {replicas: three}", []string{`spec.replicas: Invalid value: "string"`, "of the type string, expected int64"}},
+		"not in the enum":          {"spec: {mode: slow}", []string{"spec.mode: Unsupported value"}},
+		"unknown field":            {"spec: {replcas: 1}", []string{"spec.replcas: Forbidden: the schema has no such field, did you mean replicas?"}},
+		"in a list":                {"spec: {ports: [{name: a, prt: 1}]}", []string{"spec.ports[0].prt: Forbidden"}},
+		"twice in a map":           {"spec: {ports: [{name: a, port: 1}, {name: a, port: 2}]}", []string{"spec.ports[1]: Duplicate value"}},
+		"missing":                  {"spec: {ports: [{port: 1}]}", []string{"spec.ports[0].name: Required value"}},
+		"out of range":             {"spec: {replicas: -1}", []string{"should be greater than or equal to 0", "must be from 0 to 2147483647"}},
+		"against the rule":         {"spec: {replicas: 7, max: 5}", []string{"spec: Invalid value: at most max replicas"}},
+		"a null":                   {"spec: {mode: null}", nil},
+		"a wrong pattern":          {"spec: {labels: {a: B}}", []string{"spec.labels.a: Invalid value"}},
+		"a scale too large":        {"status: {ready: 3000000000}", []string{"status.ready: Invalid value"}},
+		"no name":                  {"metadata: {}", []string{"metadata.name: Required value"}},
+		"metadata of a wrong type": {"metadata: []", []string{"metadata: Invalid value"}},
+		"a label that is no text":  {"metadata: {name: a, labels: {a.io/x: 1}}", []string{"metadata.labels[a.io/x]: Invalid value: 1: must be a text"}},
+		"labels that are a list":   {"metadata: {name: a, labels: []}", []string{"metadata.labels: Invalid value"}},
+		"a wrong label":            {"metadata: {name: a, labels: {a: 'b c'}}", []string{"metadata.labels: Invalid value: \"b c\""}},
+		"unknown metadata":         {"metadata: {name: 1, lables: {}}", []string{"metadata.lables: Forbidden: the schema has no such field, did you mean labels?", "metadata.name: Invalid value: 1: must be a text"}},
+		"all metadata":             {"metadata: {name: a, uid: u, generation: 3, creationTimestamp: '2024-01-01T00:00:00Z', finalizers: [a.io/b], ownerReferences: [{apiVersion: v1, kind: A, name: a, uid: u}]}", nil},
+		"a wrong owner":            {"metadata: {name: a, ownerReferences: [{apiVersion: v1, kind: A, name: a}]}", []string{"metadata.ownerReferences[0].uid: Required value"}},
+		"a generation of letters":  {"metadata: {name: a, generation: x}", []string{"cannot unmarshal string into Go struct field ObjectMeta.generation of type int64"}},
+		"an unknown owner field":   {"metadata: {name: a, ownerReferences: [{apiVersion: v1, kind: A, name: a, uid: u, x: 1}]}", []string{"metadata.ownerReferences[0].x: Forbidden"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text := head + c.text
-			if strings.HasPrefix(c.text, "kind") {
+			switch {
+			case strings.HasPrefix(c.text, "kind"):
 				text = "apiVersion: demo.io/v1\n" + c.text
+			case strings.HasPrefix(c.text, "metadata"):
+				text = "apiVersion: demo.io/v1\nkind: App\n" + c.text
 			}
 			obj := object(t, text)
 			before := obj.DeepCopy()

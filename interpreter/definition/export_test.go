@@ -13,6 +13,5 @@ func Verdicts(ctx context.Context, v *Version, obj *unstructured.Unstructured) (
 	if err != nil {
 		return false, nil, err
 	}
-	errs, err := v.validateAnew(ctx, s, obj)
-	return s.check.passes(obj.Object) && v.scaleFits(obj), errs, err
+	return s.check.passes(obj.Object) && v.scaleFits(obj), v.validateAnew(ctx, s, obj, nil), ctx.Err()
 }

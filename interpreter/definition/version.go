@@ -24,6 +24,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 
 	"github.com/kubeinterpret/interpret/interpreter"
+	"github.com/kubeinterpret/interpret/interpreter/manifest"
 )
 
 // Version is one version of a CRD.
@@ -130,26 +131,52 @@ func (v *Version) Validate(ctx context.Context, obj, old *unstructured.Unstructu
 	if err != nil {
 		return nil, err
 	}
+	return v.validate(ctx, s, obj, old)
+}
+
+// validate is Validate with a schema that may be without rules.
+func (v *Version) validate(ctx context.Context, s *schemas, obj, old *unstructured.Unstructured) (field.ErrorList, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if errs := v.validateKind(obj); len(errs) > 0 {
 		return errs, nil
 	}
-	if old == nil && s.check.passes(obj.Object) && v.scaleFits(obj) {
-		if s.rules == nil {
-			return nil, nil
-		}
+	errs := v.validateMetadata(obj.Object)
+	switch {
+	case old != nil:
+		errs = v.validateUpdate(ctx, s, obj, old, errs)
+	case !s.check.passes(obj.Object) || !v.scaleFits(obj):
+		errs = v.validateAnew(ctx, s, obj, errs)
+	case s.rules != nil && !blocking(errs):
 		work := interpreter.Clone(obj)
 		defaulting.Default(work.Object, s.structural)
-		errs, _ := s.rules.Validate(ctx, nil, s.structural, work.Object, nil, celconfig.RuntimeCELCostBudget)
-		return errs, ctx.Err()
+		found, _ := s.rules.Validate(ctx, nil, s.structural, work.Object, nil, celconfig.RuntimeCELCostBudget)
+		errs = append(errs, found...)
 	}
-	if old == nil {
-		return v.validateAnew(ctx, s, obj)
-	}
+	return errs, ctx.Err()
+}
+
+// validateAnew judges the creation of an object with the API server's code. What it finds is added to what was found
+// before.
+func (v *Version) validateAnew(ctx context.Context, s *schemas, obj *unstructured.Unstructured, errs field.ErrorList) field.ErrorList {
 	work := interpreter.Clone(obj)
-	errs := s.prepare(work.Object)
+	errs = append(errs, s.prepare(work.Object)...)
+	errs = append(errs, apiservervalidation.ValidateCustomResource(nil, work.Object, s.validator)...)
+	errs = append(errs, objectmeta.Validate(ctx, nil, work.Object, s.structural, false)...)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, work.Object)...)
+	errs = append(errs, v.validateScale(work)...)
+	if s.rules != nil && !blocking(errs) {
+		found, _ := s.rules.Validate(ctx, nil, s.structural, work.Object, nil, celconfig.RuntimeCELCostBudget)
+		errs = append(errs, found...)
+	}
+	return errs
+}
+
+// validateUpdate judges an update in the same way. What did not change may stay wrong.
+func (v *Version) validateUpdate(ctx context.Context, s *schemas, obj, old *unstructured.Unstructured, errs field.ErrorList) field.ErrorList {
+	work := interpreter.Clone(obj)
+	errs = append(errs, s.prepare(work.Object)...)
 	before := interpreter.Clone(old)
 	s.prepare(before.Object)
 	correlated := common.NewCorrelatedObject(work.Object, before.Object, &model.Structural{Structural: s.structural})
@@ -163,22 +190,7 @@ func (v *Version) Validate(ctx context.Context, obj, old *unstructured.Unstructu
 		found, _ := s.rules.Validate(ctx, nil, s.structural, work.Object, before.Object, celconfig.RuntimeCELCostBudget, cel.WithRatcheting(correlated))
 		errs = append(errs, found...)
 	}
-	return errs, ctx.Err()
-}
-
-// validateAnew judges the creation of an object with the API server's code.
-func (v *Version) validateAnew(ctx context.Context, s *schemas, obj *unstructured.Unstructured) (field.ErrorList, error) {
-	work := interpreter.Clone(obj)
-	errs := s.prepare(work.Object)
-	errs = append(errs, apiservervalidation.ValidateCustomResource(nil, work.Object, s.validator)...)
-	errs = append(errs, objectmeta.Validate(ctx, nil, work.Object, s.structural, false)...)
-	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, work.Object)...)
-	errs = append(errs, v.validateScale(work)...)
-	if s.rules != nil && !blocking(errs) {
-		found, _ := s.rules.Validate(ctx, nil, s.structural, work.Object, nil, celconfig.RuntimeCELCostBudget)
-		errs = append(errs, found...)
-	}
-	return errs, ctx.Err()
+	return errs
 }
 
 // prepare does to an object what an API server does before it validates: fields that it does not know go, and are
@@ -194,7 +206,11 @@ func (s *schemas) prepare(object map[string]any) field.ErrorList {
 	defaulting.Default(object, s.structural)
 	var errs field.ErrorList
 	for _, path := range unknown {
-		errs = append(errs, field.Forbidden(pathOf(path), "the schema has no such field"))
+		detail := noSuchField
+		if _, _, near := s.hasField(manifest.Steps(path)); near != "" {
+			detail += ", did you mean " + near + "?"
+		}
+		errs = append(errs, field.Forbidden(pathOf(path), detail))
 	}
 	return errs
 }
