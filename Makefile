@@ -16,6 +16,9 @@ BENCH ?= .
 BENCHTIME ?= 1s
 COUNT ?= 3
 
+# For how long make soak runs.
+SOAK ?= 10m
+
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS = $(if $(VERSION),-X main.version=$(VERSION))
 
@@ -110,6 +113,10 @@ bench: ## measure, and print a table; OLD=file compares with a copy of bin/bench
 .PHONY: bench-webhook
 bench-webhook: ## compare the webhook server with a bare HTTP handler
 	$(GO) test -run '^$$' -bench 'Handler|RoundTrip' -benchtime $(BENCHTIME) -count $(COUNT) ./webhook
+
+.PHONY: soak
+soak: ## ask a webhook server for SOAK while its rules and certificates change
+	SOAK=$(SOAK) $(GO) test -count=1 -v -timeout 0 -run '^TestSoak$$' ./webhook
 
 .PHONY: clean
 clean: ## remove what was built
