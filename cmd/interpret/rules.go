@@ -211,17 +211,18 @@ func (d *declared) rules(options []luakube.Option, hooks hookFlags) (*rules, err
 }
 
 // newChain puts the layers in their order: what a user wrote before what comes along, what is about one kind
-// before what is about all. Layers that are nil are left out.
-func newChain(customizations, webhooks interpreter.Layer, bundle *thirdparty.Bundle) *interpreter.Chain {
-	return interpreter.NewChain(
+// before what is about all, and before the latter what is made of CRDs. Layers that are nil are left out.
+func newChain(customizations, webhooks interpreter.Layer, bundle *thirdparty.Bundle, ofCRDs ...interpreter.Layer) *interpreter.Chain {
+	layers := []interpreter.Layer{
 		customizations,
 		webhooks,
 		bundle.Layer(),
 		bundle.Extra(),
 		builtin.Extra(),
 		builtin.Layer(),
-		builtin.Fallback(),
-	)
+	}
+	layers = append(layers, ofCRDs...)
+	return interpreter.NewChain(append(layers, builtin.Fallback())...)
 }
 
 // load reads what -f names and makes the rules, which the caller closes.
