@@ -17,7 +17,7 @@ import (
 	"github.com/kubeinterpret/interpret/webhook"
 )
 
-// Hook is where a hook listens, and how it is reached.
+// Hook is where a hook listens, and how it is reached: directly, whatever proxy the environment names.
 type Hook struct {
 	// URL has the scheme https, or, for a hook that somebody is still working on, http and a loopback host; Karmada
 	// calls only the former.

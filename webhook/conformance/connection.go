@@ -193,8 +193,8 @@ func namesOf(c *x509.Certificate) string {
 	return strings.Join(names, ", ")
 }
 
-// speakHTTP1 asks the first question. Whatever is answered will do, as long as it is HTTP/1.1; what is wrong with
-// the answer is for other checks.
+// speakHTTP1 asks the first question. Whatever is answered will do, as long as it is HTTP/1, of which Karmada's client
+// takes 1.0 as well; what is wrong with the answer is for other checks.
 func (s *session) speakHTTP1(ctx context.Context, conn net.Conn, certificateAsked bool) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
@@ -213,7 +213,7 @@ func (s *session) speakHTTP1(ctx context.Context, conn net.Conn, certificateAske
 	if err == nil {
 		var start []byte
 		if start, err = first.Peek(len("HTTP/1.")); err == nil && string(start) != "HTTP/1." {
-			err = fmt.Errorf("%w: it begins with %q", errNoHTTP1, start)
+			err = fmt.Errorf("%w: it begins with %q", errNoHTTP, start)
 		} else if err == nil {
 			response, err = http.ReadResponse(first, r)
 		}
@@ -221,18 +221,15 @@ func (s *session) speakHTTP1(ctx context.Context, conn net.Conn, certificateAske
 	switch {
 	case err == nil:
 		response.Body.Close()
-		if !response.ProtoAtLeast(1, 1) {
-			s.fault("http1", "HTTP/1.1", "%s", response.Proto)
-		}
 	case certificateAsked && strings.Contains(err.Error(), "tls: "):
 		s.fault("tls-client-certificate", "an answer without a client certificate", "%v", err)
 		s.leave(s.broken, "http1")
-	case errors.Is(err, errNoHTTP1):
+	case errors.Is(err, errNoHTTP):
 		s.fault("http1", "an answer in HTTP/1.1", "%v", err)
 	}
 }
 
-var errNoHTTP1 = errors.New("not HTTP/1.1")
+var errNoHTTP = errors.New("not HTTP/1")
 
 // checkConfiguration asks what admission would say.
 func checkConfiguration(_ context.Context, s *session) outcome {

@@ -16,7 +16,8 @@ import (
 
 // nonsense are the questions that no hook can answer, by the check that asks them.
 var nonsense = map[string]probe{
-	"unknown-operation": {wrap: func(c *v1alpha1.ResourceInterpreterContext) any {
+	// Who reads operations as one of a list finds it while reading the question.
+	"unknown-operation": {early: true, wrap: func(c *v1alpha1.ResourceInterpreterContext) any {
 		c.Request.Operation = "InterpretWeather"
 		return c
 	}},
@@ -116,20 +117,30 @@ func (h *Hook) registered(kind schema.GroupVersionKind, op interpreter.Operation
 	return false
 }
 
+// unknownKind is of a group where there is nothing.
+var unknownKind = schema.GroupVersionKind{Group: "conformance.kubeinterpret.io", Version: "v1", Kind: "NobodyKnowsThisKind"}
+
 // checkUnknownKind asks about a kind that does not exist. Hooks for all kinds may answer, but then in full.
 func checkUnknownKind(ctx context.Context, s *session) outcome {
-	var o outcome
-	sound := s.sound(ctx)
-	for _, usual := range sound {
+	if len(s.sound(ctx)) == 0 {
+		return outcome{skipped: noneSound}
+	}
+	return outcome{problems: s.askUnknown(ctx)}
+}
+
+// askUnknown asks about a kind that does not exist for the operations that are answered otherwise, once.
+func (s *session) askUnknown(ctx context.Context) []Problem {
+	if s.unknown != nil {
+		return *s.unknown
+	}
+	var problems []Problem
+	for _, usual := range s.sound(ctx) {
 		contract, _ := interpreter.ContractOf(usual.question.Operation) // New has seen to it.
-		samples := Samples{}
-		q := samples.questions(contract, schema.GroupVersionKind{Group: "conformance.kubeinterpret.io", Version: "v1", Kind: "NobodyKnowsThisKind"})[0]
-		o.problems = append(o.problems, s.refusedOrAnswered(ctx, &q)...)
+		q := (&Samples{}).questions(contract, unknownKind)[0]
+		problems = append(problems, s.refusedOrAnswered(ctx, &q)...)
 	}
-	if len(sound) == 0 {
-		o.skipped = noneSound
-	}
-	return o
+	s.unknown = &problems
+	return problems
 }
 
 // refusedOrAnswered asks a question that a hook need not answer.
@@ -158,12 +169,13 @@ func (a *answer) uidIsRight() bool {
 	return a.response != nil && (a.unreadable["uid"] || a.response.UID == a.uid)
 }
 
-// checkHeard looks at all answers of some sort that have been read so far, and provokes some that no hook gives
-// without.
+// checkHeard looks at all answers of some sort that have been read so far. Those to questions about an unknown kind are
+// always among them, and those to the provocations: without, a good hook gives no failure to look at.
 func checkHeard(provocations []string, sort func(*answer) bool, none string, right func(*answer) bool, expected, got func(*answer) string) func(context.Context, *session) outcome {
 	return func(ctx context.Context, s *session) outcome {
 		// Who answers nothing that can be used is not provoked.
 		if len(s.sound(ctx)) > 0 {
+			s.askUnknown(ctx)
 			for _, id := range provocations {
 				s.provoke(ctx, id)
 			}

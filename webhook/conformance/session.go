@@ -54,6 +54,8 @@ type session struct {
 	heard []*answer
 	// provoked are the answers to questions that no hook can answer, by what is wrong with them.
 	provoked map[string]*answer
+	// unknown is what is wrong with the answers about a kind that does not exist; nil before it was asked about.
+	unknown *[]Problem
 }
 
 func newSession(k *Kit) *session {

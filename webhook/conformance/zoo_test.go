@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net"
@@ -236,12 +237,6 @@ func zoo() []beast {
 				_ = conn.Close()
 			}
 		})},
-		{check: "http1", name: "HTTP/1.0", behave: when(func(*question) bool { return true }, func(w http.ResponseWriter, _ *question) {
-			if conn, _, err := w.(http.Hijacker).Hijack(); err == nil {
-				_, _ = io.WriteString(conn, "HTTP/1.0 200 OK\r\n\r\n"+success)
-				_ = conn.Close()
-			}
-		})},
 
 		{check: "deadline", hook: func(_ testing.TB, h *conformance.Hook) { h.Timeout = 3 * time.Second },
 			behave: when(health, func(_ http.ResponseWriter, q *question) { <-q.Context().Done() })},
@@ -401,6 +396,16 @@ func zoo() []beast {
 				good.ServeHTTP(w, r)
 			})
 		}},
+		{check: "keep-alive", name: "HTTP/1.0", behave: func(good http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				recorder := httptest.NewRecorder()
+				good.ServeHTTP(recorder, r)
+				if conn, _, err := w.(http.Hijacker).Hijack(); err == nil {
+					_, _ = fmt.Fprintf(conn, "HTTP/1.0 %d OK\r\n\r\n%s", recorder.Code, recorder.Body)
+					_ = conn.Close()
+				}
+			})
+		}},
 		{check: "concurrency", name: "uids", behave: crowded(func(_ *question, response map[string]any) { response["uid"] = "that of another" })},
 		{check: "concurrency", name: "answers", behave: crowded(func(q *question, response map[string]any) {
 			if health(q) {
@@ -456,7 +461,7 @@ func zoo() []beast {
 			})(good)
 		}},
 		{check: "uid-failure", behave: tamper(func(q *question, _, response map[string]any) {
-			if response["successful"] == false && q.request != nil && q.Header.Get("Content-Type") == "application/json" && q.request.Object.Raw != nil {
+			if response["successful"] == false && q.request != nil && isKnown(q.operation()) && q.Header.Get("Content-Type") == "application/json" && q.request.Object.Raw != nil {
 				delete(response, "uid")
 			}
 		})},
@@ -489,6 +494,11 @@ func (q *question) operation() interpreter.Operation {
 		return ""
 	}
 	return q.request.Operation
+}
+
+func isKnown(op interpreter.Operation) bool {
+	_, known := interpreter.ContractOf(op)
+	return known
 }
 
 // gathering counts those who come at the same time.
