@@ -25,17 +25,21 @@ func (f *clusterFlags) chosen() bool { return f.fromCluster || f.kubeconfig != "
 
 // config is how the API server is reached, by the rules that kubectl has: the file that is named, else those in
 // KUBECONFIG, else the one in the home directory, else, in a pod, its service account.
-func (f *clusterFlags) config() (*rest.Config, error) {
+//
+// inside says that it is the service account, and so the cluster that this command runs in.
+func (f *clusterFlags) config() (config *rest.Config, inside bool, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
 	rules.WarnIfAllMissing = false // The error says it.
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
+	config, err = loader.ClientConfig()
 	switch {
 	case clientcmd.IsEmptyConfig(err):
-		return nil, fmt.Errorf("no API server is known: --kubeconfig and KUBECONFIG are not set, there is no %s, and this is no pod with a service account", clientcmd.RecommendedHomeFile)
+		return nil, false, fmt.Errorf("no API server is known: --kubeconfig and KUBECONFIG are not set, there is no %s, and this is no pod with a service account", clientcmd.RecommendedHomeFile)
 	case err != nil:
-		return nil, fmt.Errorf("kubeconfig: %w", err)
+		return nil, false, fmt.Errorf("kubeconfig: %w", err)
 	}
 	config.UserAgent = "interpret/" + versionText()
-	return config, nil
+	files, err := loader.RawConfig()
+	return config, err == nil && len(files.Clusters) == 0, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -124,12 +126,17 @@ func (a *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// at is a hook at a URL.
+func at(url string, bundle []byte) admissionregistrationv1.WebhookClientConfig {
+	return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle}
+}
+
 // hookFor is a webhook configuration for an operation of Widgets.
-func hookFor(name, operation, url string, bundle []byte) string {
+func hookFor(name, operation string, client admissionregistrationv1.WebhookClientConfig) string {
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterWebhookConfiguration", "metadata": map[string]any{"name": name},
 		"webhooks": []any{map[string]any{
-			"name": "w.example.com", "clientConfig": map[string]any{"url": url, "caBundle": bundle},
+			"name": "w.example.com", "clientConfig": client,
 			"rules": []any{map[string]any{
 				"operations": []string{operation}, "apiGroups": []string{"demo.io"}, "apiVersions": []string{"v1"}, "kinds": []string{"Widget"},
 			}},
@@ -173,9 +180,9 @@ spec:
 	require.Eventually(t, func() bool { return said(t, chain) == "v2" }, within, tick)
 
 	// One that leads here, which comes first by name, is left out; then the other one is asked.
-	api.set("ADDED", storedConfigurations, hookFor("a-own", "InterpretHealth", s.url+"/interpret", s.authority))
+	api.set("ADDED", storedConfigurations, hookFor("a-own", "InterpretHealth", at(s.url+"/interpret", s.authority)))
 	s.log.await(t, "a hook leads to this server, and is not asked", 1)
-	api.set("ADDED", storedConfigurations, hookFor("b-theirs", "InterpretHealth", *theirs.URL, theirs.CABundle))
+	api.set("ADDED", storedConfigurations, hookFor("b-theirs", "InterpretHealth", theirs))
 	direct := s.directly()
 	healthy := func() (bool, error) { return interpreter.IsHealthy(t.Context(), direct, widget()) }
 	require.Eventually(t, func() bool { yes, err := healthy(); return err == nil && yes }, within, tick)
@@ -187,12 +194,34 @@ spec:
 	s.metric(`interpret_configuration_objects{resource="resourceinterpretercustomizations",state="invalid"} 1`)
 }
 
+// A Service is found on the API server; its DNS name, by which its certificate is, need not mean anything here.
+func TestHooksBehindServices(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.yaml"), says("a", "behind"))
+	hook := start(t, "-f", dir, "--service", "demo/hook")
+	client := hook.configuration.Webhooks[0].ClientConfig
+	require.NotNil(t, client.Service)
+	_, port, err := net.SplitHostPort(hook.address())
+	require.NoError(t, err)
+	number, err := strconv.ParseInt(port, 10, 32)
+	require.NoError(t, err)
+	client.Service.Port = new(int32(number))
+
+	api := newAPIServer(t)
+	api.set("ADDED", "services", `{apiVersion: v1, kind: Service, metadata: {name: hook, namespace: demo}, spec: {type: ClusterIP, clusterIP: 127.0.0.1, ports: [{port: `+port+`}]}}`)
+	api.set("ADDED", storedConfigurations, hookFor("b", "InterpretStatus", client))
+	s := start(t, "--kubeconfig", api.kubeconfig())
+	chain := s.directly()
+	require.Eventually(t, func() bool { return said(t, chain) == "behind" }, within, tick)
+}
+
 // One whose address the flags do not tell is found out when it is asked.
 func TestAServerThatIsRegisteredByAnotherName(t *testing.T) {
 	t.Parallel()
 	api := newAPIServer(t)
 	s := start(t, "--kubeconfig", api.kubeconfig(), "--url", "https://localhost:1")
-	api.set("ADDED", storedConfigurations, hookFor("own", "InterpretHealth", s.url, s.authority))
+	api.set("ADDED", storedConfigurations, hookFor("own", "InterpretHealth", at(s.url, s.authority)))
 	direct := s.directly()
 	require.Eventually(t, func() bool {
 		_, err := interpreter.IsHealthy(t.Context(), direct, widget())
@@ -236,19 +265,20 @@ func TestWhichAPIServerIsMeant(t *testing.T) {
 	t.Setenv("HOME", dir)
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	t.Setenv("KUBECONFIG", "")
-	_, err := (&clusterFlags{fromCluster: true}).config()
+	_, _, err := (&clusterFlags{fromCluster: true}).config()
 	require.ErrorContains(t, err, "no API server is known")
 	t.Setenv("KUBECONFIG", config("http://from-environment"))
-	got, err := (&clusterFlags{fromCluster: true}).config()
+	got, inside, err := (&clusterFlags{fromCluster: true}).config()
 	require.NoError(t, err)
 	assert.Equal(t, "http://from-environment", got.Host)
-	got, err = (&clusterFlags{kubeconfig: config("http://from-flag"), context: "here"}).config()
+	assert.False(t, inside)
+	got, _, err = (&clusterFlags{kubeconfig: config("http://from-flag"), context: "here"}).config()
 	require.NoError(t, err)
 	assert.Equal(t, "http://from-flag", got.Host)
-	_, err = (&clusterFlags{context: "there"}).config()
+	_, _, err = (&clusterFlags{context: "there"}).config()
 	require.ErrorContains(t, err, `context "there" does not exist`)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "broken"), []byte("a: ["), 0o600))
-	_, err = (&clusterFlags{kubeconfig: filepath.Join(dir, "broken")}).config()
+	_, _, err = (&clusterFlags{kubeconfig: filepath.Join(dir, "broken")}).config()
 	require.ErrorContains(t, err, "broken")
 	assert.False(t, (&clusterFlags{}).chosen(), "a kubeconfig that lies about is not meant")
 }

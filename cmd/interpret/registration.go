@@ -32,6 +32,7 @@ import (
 const (
 	interpretPath = "/interpret"
 	validatePath  = "/validate"
+	convertPath   = "/convert"
 )
 
 // What --print-config prints.
@@ -39,6 +40,7 @@ const (
 	printInterpreter = "interpreter"
 	printAdmission   = "admission"
 	printAll         = "all"
+	printConversion  = "conversion"
 )
 
 const (
@@ -62,8 +64,8 @@ type registrationFlags struct {
 }
 
 func (f *registrationFlags) add(cmd *cobra.Command, flags *pflag.FlagSet) {
-	kinds := []string{printInterpreter, printAdmission, printAll}
-	flags.Var(outputValue{&f.print, kinds}, "print-config", "print the configuration with which an API server finds this server: interpreter, admission (for /validate), or all; and end, unless with --self-signed")
+	kinds := []string{printInterpreter, printAdmission, printAll, printConversion}
+	flags.Var(outputValue{&f.print, kinds}, "print-config", "print the configuration with which an API server finds this server: interpreter, admission (for /validate), all of that, or conversion (a patch for CRDs); and end, unless with --self-signed")
 	flags.Lookup("print-config").NoOptDefVal = printInterpreter
 	must(cmd.RegisterFlagCompletionFunc("print-config", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp)))
 	flags.StringVar(&f.service, "service", "", "the Service before this server, NAMESPACE/NAME or NAMESPACE/NAME:PORT; hooks that lead there are not asked")
@@ -260,10 +262,10 @@ func (f *registrationFlags) configuration(r *registered, bundle []byte) (*v1alph
 }
 
 // printTo writes what --print-config asks for.
-func (f *registrationFlags) printTo(s *session, chain *interpreter.Chain, webhooks interpreter.Layer, bundle []byte) error {
+func (f *registrationFlags) printTo(s *session, rules *servedRules, bundle []byte) error {
 	var docs [][]byte
 	if f.print == printInterpreter || f.print == printAll {
-		r := f.register(chain, webhooks)
+		r := f.register(rules.chain, rules.webhooks)
 		c, err := f.configuration(r, bundle)
 		if err != nil {
 			return fmt.Errorf("the configuration would not be accepted: %w", err)
@@ -280,6 +282,13 @@ func (f *registrationFlags) printTo(s *session, chain *interpreter.Chain, webhoo
 			return err
 		}
 		text, err := yaml.Marshal(admission.Registration(f.name, client))
+		if err != nil {
+			return err
+		}
+		docs = append(docs, text)
+	}
+	if f.print == printConversion {
+		text, err := f.conversionPatch(rules.converters, bundle)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -58,6 +59,7 @@ type serveOptions struct {
 	ruleFlags
 	cluster      clusterFlags
 	registration registrationFlags
+	converters   []string
 
 	listen           string
 	certificate, key string
@@ -84,6 +86,7 @@ ones that are built in.
 
   /interpret  answers questions; / does so, too
   /validate   reviews customizations and webhook configurations before an API server stores them
+  /convert    converts objects between versions of their CRDs, with --converters
   /healthz, /readyz, /metrics
 
 Files are read again when they change, and so are certificates. When something is wrong with files that have
@@ -110,6 +113,7 @@ the last question is answered, or after --grace. A second one ends it at once.`,
 	o.addFiles(flags)
 	o.cluster.add(flags)
 	o.hooks.add(cmd)
+	flags.StringSliceVar(&o.converters, "converters", nil, "converters of CRD versions, of the kind Converter, which answer at /convert: as for -f; may be repeated")
 	flags.StringVar(&o.listen, "listen", defaultListen, "the address to listen on, HOST:PORT; :PORT is every address of the machine")
 	flags.StringVar(&o.certificate, "tls-cert-file", "", "the server's certificate, with what stands between it and the CA, in PEM; read again when it changes")
 	flags.StringVar(&o.key, "tls-private-key-file", "", "the key of the certificate, in PEM")
@@ -140,9 +144,9 @@ func addChoice(cmd *cobra.Command, to *string, name, help string, choices ...str
 
 // complete looks for what is wrong with the command line before anything is done.
 func (o *serveOptions) complete(flags *pflag.FlagSet) error {
-	for _, name := range o.filenames {
-		if name == stdinName {
-			return usage("%s: standard input can be read once, and files are read again when they change", filenameFlag)
+	for flag, names := range map[string][]string{filenameFlag: o.filenames, convertersFlag: o.converters} {
+		if slices.Contains(names, stdinName) {
+			return usage("%s: standard input can be read once, and files are read again when they change", flag)
 		}
 	}
 	if o.cluster.chosen() && len(o.filenames) > 0 {
@@ -150,6 +154,9 @@ func (o *serveOptions) complete(flags *pflag.FlagSet) error {
 	}
 	if o.cluster.chosen() && len(o.hooks.addresses) > 0 {
 		return usage("%s goes with %s; an API server tells where its Services are", hookAddressFlag, filenameFlag)
+	}
+	if o.registration.print == printConversion && len(o.converters) == 0 {
+		return usage("--print-config=%s goes with %s", printConversion, convertersFlag)
 	}
 	if err := o.registration.complete(o.selfSigned); err != nil {
 		return err
@@ -209,7 +216,7 @@ func (o *serveOptions) run(ctx context.Context, s *session) error {
 		if err := rules.wait(ctx); err != nil {
 			return err
 		}
-		return o.registration.printTo(s, rules.chain, rules.webhooks, bundle)
+		return o.registration.printTo(s, rules, bundle)
 	}
 	server, listener, err := o.server(ctx, s, logger, registry, rules)
 	if err != nil {
@@ -233,8 +240,10 @@ type servedRules struct {
 	chain *interpreter.Chain
 	// webhooks is nil if no other hooks are asked.
 	webhooks interpreter.Layer
-	// admission are the options for reviewing customizations that would be in force here.
-	admission []declarative.Option
+	// engine runs all scripts but the bundled ones.
+	engine *luakube.Engine
+	// converters is nil if nothing is converted.
+	converters *fileConverters
 	// stored is nil if nobody knows what an API server has stored.
 	stored admission.Stored
 	// follow are what keeps rules in step with their sources, until a context ends.
@@ -251,19 +260,19 @@ func (o *serveOptions) rules(ctx context.Context, s *session, logger *slog.Logge
 		return nil, err
 	}
 	engineOptions = append(engineOptions, luakube.WithLog(logger))
-	engine, err := newEngine(engineOptions)
-	if err != nil {
+	r := &servedRules{wait: func(context.Context) error { return nil }}
+	if r.engine, err = newEngine(engineOptions); err != nil {
 		return nil, err
 	}
-	r := &servedRules{
-		admission: []declarative.Option{declarative.WithEngine(engine)},
-		wait:      func(context.Context) error { return nil },
-	}
 	bundle := thirdparty.New(engineOptions...)
+	metrics := newFileMetrics(registry)
 	if o.cluster.chosen() {
 		err = o.rulesOnServer(r, bundle, logger, registry)
 	} else {
-		err = o.rulesInFiles(ctx, s, r, bundle, logger, registry)
+		err = o.rulesInFiles(ctx, s, r, bundle, logger, registry, metrics)
+	}
+	if err == nil && len(o.converters) > 0 {
+		err = o.convertersInFiles(ctx, s, r, logger, registry, metrics)
 	}
 	if err != nil {
 		return nil, err
@@ -276,8 +285,8 @@ func (o *serveOptions) rules(ctx context.Context, s *session, logger *slog.Logge
 	return r, nil
 }
 
-func (o *serveOptions) rulesInFiles(ctx context.Context, s *session, r *servedRules, bundle *thirdparty.Bundle, logger *slog.Logger, registry *prometheus.Registry) error {
-	customizations, err := declarative.New(nil, r.admission...)
+func (o *serveOptions) rulesInFiles(ctx context.Context, s *session, r *servedRules, bundle *thirdparty.Bundle, logger *slog.Logger, registry *prometheus.Registry, metrics *fileMetrics) error {
+	customizations, err := declarative.New(nil, declarative.WithEngine(r.engine))
 	if err != nil {
 		return err
 	}
@@ -288,7 +297,7 @@ func (o *serveOptions) rulesInFiles(ctx context.Context, s *session, r *servedRu
 	rules := &fileRules{customizations: customizations, webhooks: hooks, hooks: &o.hooks, logger: logger}
 	files := &watchedFiles{
 		what: "rules", flag: filenameFlag, names: o.filenames, recursive: o.recursive, parse: rules.parse,
-		logger: logger, metrics: newFileMetrics(registry), poll: filesPoll,
+		logger: logger, metrics: metrics, poll: filesPoll,
 	}
 	if err := files.load(ctx, s); err != nil {
 		return err
@@ -342,7 +351,7 @@ var klogger sync.Once
 
 func (o *serveOptions) rulesOnServer(r *servedRules, bundle *thirdparty.Bundle, logger *slog.Logger, registry *prometheus.Registry) error {
 	klogger.Do(func() { klog.SetSlogLogger(logger) })
-	config, err := o.cluster.config()
+	config, inside, err := o.cluster.config()
 	if err != nil {
 		return err
 	}
@@ -351,7 +360,7 @@ func (o *serveOptions) rulesOnServer(r *servedRules, bundle *thirdparty.Bundle, 
 		return fmt.Errorf("kubeconfig: %w", err)
 	}
 	options := []follow.Option{follow.WithLogger(logger), follow.WithRegisterer(registry)}
-	empty, err := declarative.New(nil, r.admission...)
+	empty, err := declarative.New(nil, declarative.WithEngine(r.engine))
 	if err != nil {
 		return err
 	}
@@ -359,7 +368,16 @@ func (o *serveOptions) rulesOnServer(r *servedRules, bundle *thirdparty.Bundle, 
 	if err != nil {
 		return err
 	}
-	hooks, err := webhook.New(nil, webhook.WithRegisterer(registry), webhook.WithSkip(o.skip(logger)))
+	finding := []webhooklive.ResolverOption{webhooklive.WithResolverLogger(logger), webhooklive.WithResolverRegisterer(registry)}
+	if inside {
+		// Pods are reached from here.
+		finding = append(finding, webhooklive.WithEndpoints())
+	}
+	resolver, err := webhooklive.NewResolver(client, finding...)
+	if err != nil {
+		return err
+	}
+	hooks, err := webhook.New(nil, webhook.WithRegisterer(registry), webhook.WithSkip(o.skip(logger)), webhook.WithResolver(resolver))
 	if err != nil {
 		return err
 	}
@@ -371,7 +389,7 @@ func (o *serveOptions) rulesOnServer(r *servedRules, bundle *thirdparty.Bundle, 
 	r.stored = customizations
 	r.webhooks = webhooks
 	r.chain = newChain(customizations, webhooks, bundle)
-	r.follow = append(r.follow, customizations.Run, func(ctx context.Context) error {
+	r.follow = append(r.follow, customizations.Run, resolver.Run, func(ctx context.Context) error {
 		defer hooks.Close()
 		return webhooks.Run(ctx)
 	})
@@ -436,12 +454,15 @@ func (o *serveOptions) server(ctx context.Context, s *session, logger *slog.Logg
 	if err != nil {
 		return nil, nil, usage("limits: %w", err)
 	}
-	reviews, err := admission.New(rules.stored, admission.WithLogger(logger), admission.WithRegisterer(registry), admission.WithLayerOptions(rules.admission...))
+	reviews, err := admission.New(rules.stored, admission.WithLogger(logger), admission.WithRegisterer(registry), admission.WithLayerOptions(declarative.WithEngine(rules.engine)))
 	if err != nil {
 		return nil, nil, err
 	}
 	options := []webhook.ServerOption{
 		webhook.WithServerLogger(logger), webhook.WithGatherer(registry), webhook.WithPage(validatePath, reviews),
+	}
+	if rules.converters != nil {
+		options = append(options, webhook.WithPage(convertPath, rules.converters))
 	}
 	if rules.ready != nil {
 		options = append(options, webhook.WithReady(rules.ready))
@@ -541,7 +562,7 @@ func (o *serveOptions) certify(ctx context.Context, s *session, server *webhook.
 		_, err = s.out.Write(authority)
 		err = errors.Join(err, s.out.Flush())
 	} else if err = rules.wait(ctx); err == nil {
-		err = o.registration.printTo(s, rules.chain, rules.webhooks, authority)
+		err = o.registration.printTo(s, rules, authority)
 	}
 	if err != nil {
 		return err

@@ -504,10 +504,10 @@ func TestHooksInFiles(t *testing.T) {
 	write(t, filepath.Join(theirs, "a.yaml"), says("a", "theirs"))
 	other := start(t, "-f", theirs)
 	client := other.configuration.Webhooks[0].ClientConfig
-	hook := hookFor("b-theirs", "InterpretStatus", *client.URL, client.CABundle)
+	hook := hookFor("b-theirs", "InterpretStatus", client)
 	s := start(t, "-f", ours, "--url", "https://own.example.com")
 	chain := s.directly()
-	own := hookFor("a-own", "InterpretStatus", "https://own.example.com/interpret", nil)
+	own := hookFor("a-own", "InterpretStatus", at("https://own.example.com/interpret", nil))
 	write(t, filepath.Join(ours, "hooks.yaml"), own+"\n---\n"+hook+"\n")
 	require.Eventually(t, func() bool { return said(t, chain) == "theirs" }, within, tick)
 	s.log.await(t, "a hook leads to this server, and is not asked", 1)
