@@ -25,6 +25,10 @@ type check struct {
 
 	properties map[string]*check
 	required   []string
+	// defaults are the properties that an API server sets where they are missing, or null and must not be.
+	defaults []string
+	// deep says that there are defaults in it somewhere.
+	deep bool
 	// more is for keys that are not in properties, nil if there must not be any; anything takes all.
 	more       *check
 	items      *check
@@ -65,6 +69,10 @@ func makeCheck(s *structuralschema.Structural) *check {
 	for name := range s.Properties {
 		p := s.Properties[name]
 		c.properties[name] = makeCheck(&p)
+		if p.Default.Object != nil {
+			c.defaults = append(c.defaults, name)
+		}
+		c.deep = c.deep || c.properties[name].deep
 	}
 	switch {
 	case s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil:
@@ -77,6 +85,7 @@ func makeCheck(s *structuralschema.Structural) *check {
 	} else if s.XPreserveUnknownFields {
 		c.items = anything
 	}
+	c.deep = c.deep || len(c.defaults) > 0 || c.more != nil && c.more.deep || c.items != nil && c.items.deep
 	if s.XListType != nil {
 		c.set = *s.XListType == "set"
 		if *s.XListType == "map" {
@@ -112,7 +121,7 @@ func (c *check) addValues(s *structuralschema.Structural) {
 	case "object":
 		limit(v.MinProperties, v.MaxProperties)
 		if v.MinProperties != nil || v.MaxProperties != nil {
-			c.hard = c.hard || hasDefaults(s) // They count.
+			c.hard = c.hard || len(c.defaults) > 0 // They count.
 		}
 	case "array":
 		limit(v.MinItems, v.MaxItems)
@@ -144,10 +153,32 @@ func (c *check) addValues(s *structuralschema.Structural) {
 	c.from, c.to, c.fromBeyond, c.toBelow = v.Minimum, v.Maximum, v.ExclusiveMinimum, v.ExclusiveMaximum
 }
 
-func hasDefaults(s *structuralschema.Structural) bool {
-	for _, p := range s.Properties {
-		if p.Default.Object != nil {
-			return true
+// lacksDefaults says whether an API server would set a default in a value.
+func (c *check) lacksDefaults(value any) bool {
+	if c == nil || !c.deep {
+		return false
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range c.defaults {
+			if v[name] == nil {
+				return true
+			}
+		}
+		for name, field := range v {
+			p := c.properties[name]
+			if p == nil {
+				p = c.more
+			}
+			if p.lacksDefaults(field) {
+				return true
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if c.items.lacksDefaults(item) {
+				return true
+			}
 		}
 	}
 	return false

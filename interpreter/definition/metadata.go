@@ -4,10 +4,12 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubeinterpret/interpret/interpreter"
@@ -35,34 +37,58 @@ func (v *Version) validateMetadata(object map[string]any) field.ErrorList {
 	return validation.ValidateObjectMeta(meta, namespaced, validation.NameIsDNSSubdomain, path)
 }
 
-// metadataOf decodes metadata, or says why that is not possible. What most objects have is taken as it is, which is
-// much quicker than by way of text.
+// metadataOf decodes metadata, or says why that is not possible. What objects have is taken as it is, which is much
+// quicker than by way of text. Managed fields are left out; a server makes them itself.
 func metadataOf(metadata map[string]any, path *field.Path) (*metav1.ObjectMeta, field.ErrorList) {
 	meta := &metav1.ObjectMeta{}
-	texts := map[string]*string{
-		"name": &meta.Name, "generateName": &meta.GenerateName, "namespace": &meta.Namespace,
-		"resourceVersion": &meta.ResourceVersion, "selfLink": &meta.SelfLink, "uid": (*string)(&meta.UID),
-	}
 	var errs field.ErrorList
 	simple := true
 	for name, value := range metadata {
-		at := path.Child(name)
-		switch {
-		case value == nil:
-		case texts[name] != nil:
+		if value == nil || name == "managedFields" {
+			continue
+		}
+		known := true
+		switch name {
+		case "name":
+			meta.Name, known = value.(string)
+		case "generateName":
+			meta.GenerateName, known = value.(string)
+		case "namespace":
+			meta.Namespace, known = value.(string)
+		case "resourceVersion":
+			meta.ResourceVersion, known = value.(string)
+		case "selfLink":
+			meta.SelfLink, known = value.(string)
+		case "uid":
+			var uid string
+			uid, known = value.(string)
+			meta.UID = types.UID(uid)
+		case "labels":
+			meta.Labels = textsOf(value, path.Child(name), &errs)
+		case "annotations":
+			meta.Annotations = textsOf(value, path.Child(name), &errs)
+		case "generation":
+			n, ok := value.(int64)
+			meta.Generation, simple = n, simple && ok
+		case "creationTimestamp":
 			text, ok := value.(string)
-			if !ok {
-				errs = append(errs, field.TypeInvalid(at, value, "must be a text"))
+			at, err := time.Parse(time.RFC3339, text)
+			meta.CreationTimestamp, simple = metav1.NewTime(at), simple && ok && err == nil
+		case "finalizers":
+			list, ok := value.([]any)
+			for _, item := range list {
+				text, is := item.(string)
+				meta.Finalizers, ok = append(meta.Finalizers, text), ok && is
 			}
-			*texts[name] = text
-		case name == "labels":
-			meta.Labels = textsOf(value, at, &errs)
-		case name == "annotations":
-			meta.Annotations = textsOf(value, at, &errs)
-		case slices.Contains(metaFields, name):
-			simple = false
+			simple = simple && ok
 		default:
-			errs = append(errs, field.Forbidden(at, noSuchField+orNearest(name, metaFields)))
+			if !slices.Contains(metaFields, name) {
+				errs = append(errs, field.Forbidden(path.Child(name), noSuchField+orNearest(name, metaFields)))
+			}
+			simple = false
+		}
+		if !known {
+			errs = append(errs, field.TypeInvalid(path.Child(name), value, mustBeText))
 		}
 	}
 	if len(errs) > 0 || simple {
@@ -90,15 +116,18 @@ func textsOf(value any, at *field.Path, errs *field.ErrorList) map[string]string
 	for key, v := range values {
 		text, ok := v.(string)
 		if !ok && v != nil {
-			*errs = append(*errs, field.TypeInvalid(at.Key(key), v, "must be a text"))
+			*errs = append(*errs, field.TypeInvalid(at.Key(key), v, mustBeText))
 		}
 		texts[key] = text
 	}
 	return texts
 }
 
-// noSuchField is what is said of fields that a schema does not know.
-const noSuchField = "the schema has no such field"
+// What is said of fields that a schema does not know, and of values that are no text.
+const (
+	noSuchField = "the schema has no such field"
+	mustBeText  = "must be a text"
+)
 
 func orNearest(name string, known []string) string {
 	if near := interpreter.Nearest(name, known); near != "" {

@@ -54,6 +54,8 @@ type schemas struct {
 	validator  apiservervalidation.SchemaValidator
 	// rules run the CEL rules; nil if there are none.
 	rules *cel.Validator
+	// parts is the schema for parts of objects.
+	parts func() *schemas
 }
 
 func newVersion(d *Definition, index int, h *versionHeader) *Version {
@@ -109,6 +111,7 @@ func (v *Version) build() (*schemas, error) {
 	}
 	s.rules = cel.NewValidator(s.structural, true, celconfig.PerCallLimit)
 	s.check = newCheck(s.structural)
+	s.parts = sync.OnceValue(s.ofParts)
 	return s, nil
 }
 
@@ -143,18 +146,38 @@ func (v *Version) validate(ctx context.Context, s *schemas, obj, old *unstructur
 		return errs, nil
 	}
 	errs := v.validateMetadata(obj.Object)
-	switch {
-	case old != nil:
+	if s.check.passes(obj.Object) && v.scaleFits(obj) && (s.rules == nil || !blocking(errs)) {
+		broken := s.runRules(ctx, obj, old)
+		if len(broken) == 0 || old == nil {
+			return append(errs, broken...), ctx.Err()
+		}
+		// An update may leave broken what was broken, which is for the API server's code to find out.
+	}
+	if old != nil {
 		errs = v.validateUpdate(ctx, s, obj, old, errs)
-	case !s.check.passes(obj.Object) || !v.scaleFits(obj):
+	} else {
 		errs = v.validateAnew(ctx, s, obj, errs)
-	case s.rules != nil && !blocking(errs):
-		work := interpreter.Clone(obj)
-		defaulting.Default(work.Object, s.structural)
-		found, _ := s.rules.Validate(ctx, nil, s.structural, work.Object, nil, celconfig.RuntimeCELCostBudget)
-		errs = append(errs, found...)
 	}
 	return errs, ctx.Err()
+}
+
+// runRules runs the CEL rules for objects that passed the check.
+func (s *schemas) runRules(ctx context.Context, obj, old *unstructured.Unstructured) field.ErrorList {
+	if s.rules == nil {
+		return nil
+	}
+	complete := func(o *unstructured.Unstructured) any {
+		if o == nil {
+			return nil
+		}
+		if s.check.lacksDefaults(o.Object) {
+			o = interpreter.Clone(o)
+			defaulting.Default(o.Object, s.structural)
+		}
+		return o.Object
+	}
+	errs, _ := s.rules.Validate(ctx, nil, s.structural, complete(obj), complete(old), celconfig.RuntimeCELCostBudget)
+	return errs
 }
 
 // validateAnew judges the creation of an object with the API server's code. What it finds is added to what was found
