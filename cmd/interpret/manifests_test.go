@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	declarativelive "github.com/kubeinterpret/interpret/declarative/live"
+	definitionlive "github.com/kubeinterpret/interpret/interpreter/definition/live"
 	"github.com/kubeinterpret/interpret/interpreter/manifest"
 	webhooklive "github.com/kubeinterpret/interpret/webhook/live"
 )
@@ -168,7 +169,7 @@ func TestTheAccountMayFollow(t *testing.T) {
 		}
 	}
 	for _, resource := range []string{
-		declarativelive.Resource, webhooklive.Resource, "customresourcedefinitions", "services", "endpointslices",
+		declarativelive.Resource, webhooklive.Resource, definitionlive.Resource, "services", "endpointslices",
 	} {
 		assert.ElementsMatch(t, []string{"list", "watch"}, allowed[resource], resource)
 	}

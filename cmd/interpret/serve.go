@@ -23,10 +23,12 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
 
+	"github.com/kubeinterpret/interpret/builtin/crd"
 	"github.com/kubeinterpret/interpret/builtin/thirdparty"
 	"github.com/kubeinterpret/interpret/declarative"
 	declarativelive "github.com/kubeinterpret/interpret/declarative/live"
 	"github.com/kubeinterpret/interpret/interpreter"
+	definitionlive "github.com/kubeinterpret/interpret/interpreter/definition/live"
 	"github.com/kubeinterpret/interpret/interpreter/follow"
 	"github.com/kubeinterpret/interpret/interpreter/v1alpha1"
 	"github.com/kubeinterpret/interpret/luakube"
@@ -385,15 +387,19 @@ func (o *serveOptions) rulesOnServer(r *servedRules, bundle *thirdparty.Bundle, 
 	if err != nil {
 		return err
 	}
+	definitions, err := definitionlive.New(client, options...)
+	if err != nil {
+		return err
+	}
 	logger.Info("rules come from an API server", "server", config.Host)
 	r.stored = customizations
 	r.webhooks = webhooks
-	r.chain = newChain(customizations, webhooks, bundle)
-	r.follow = append(r.follow, customizations.Run, resolver.Run, func(ctx context.Context) error {
+	r.chain = newChain(customizations, webhooks, bundle, crd.New(definitions), crd.KStatus(definitions))
+	r.follow = append(r.follow, customizations.Run, definitions.Run, resolver.Run, func(ctx context.Context) error {
 		defer hooks.Close()
 		return webhooks.Run(ctx)
 	})
-	r.ready = func() error { return errors.Join(customizations.Ready(), webhooks.Ready()) }
+	r.ready = func() error { return errors.Join(customizations.Ready(), webhooks.Ready(), definitions.Ready()) }
 	r.follow = append(r.follow, func(ctx context.Context) error {
 		tellReady(ctx, logger, r.ready)
 		return nil
@@ -401,7 +407,7 @@ func (o *serveOptions) rulesOnServer(r *servedRules, bundle *thirdparty.Bundle, 
 	r.wait = func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, printPatience)
 		defer cancel()
-		return errors.Join(customizations.Wait(ctx), webhooks.Wait(ctx))
+		return errors.Join(customizations.Wait(ctx), webhooks.Wait(ctx), definitions.Wait(ctx))
 	}
 	return nil
 }
