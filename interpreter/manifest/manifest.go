@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf16"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -25,7 +26,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Document is one document of a stream.
+// Document is one document of a stream. It may be asked by many goroutines.
 type Document struct {
 	// File is where the stream came from, for messages.
 	File string
@@ -34,10 +35,15 @@ type Document struct {
 	// Text is the document; the texts of a stream's documents together are the stream.
 	Text string
 
-	root   *yamlv3.Node
-	lines  []string // of the whole stream
-	parsed bool
-	err    error
+	lines []string // of the whole stream
+	tree  *tree
+}
+
+// tree is a document's syntax tree, made when somebody asks for it.
+type tree struct {
+	once sync.Once
+	root *yamlv3.Node
+	err  error
 }
 
 // Error is a mistake at a place in a stream.
@@ -74,12 +80,12 @@ func Split(file string, data []byte) []Document {
 			return docs
 		}
 	}
-	docs := []Document{{File: file, Line: 1, lines: lines}}
+	docs := []Document{{File: file, Line: 1, lines: lines, tree: &tree{}}}
 	from, at := 0, 0
 	for i, l := range lines {
-		if marker.MatchString(l) {
+		if strings.HasPrefix(l, "---") && marker.MatchString(l) {
 			docs[len(docs)-1].Text = text[from:at]
-			docs = append(docs, Document{File: file, Line: i + 1, lines: lines})
+			docs = append(docs, Document{File: file, Line: i + 1, lines: lines, tree: &tree{}})
 			from = at
 		}
 		at += len(l)
@@ -103,7 +109,7 @@ func splitJSON(file, text string) []Document {
 			return nil
 		}
 		end := int(d.InputOffset())
-		docs = append(docs, Document{File: file, Line: 1 + strings.Count(text[:from], "\n"), Text: text[from:end]})
+		docs = append(docs, Document{File: file, Line: 1 + strings.Count(text[:from], "\n"), Text: text[from:end], tree: &tree{}})
 		from = end
 	}
 	if len(docs) < 2 {
@@ -171,13 +177,14 @@ var keysByLine = regexp.MustCompile(`^(---[ \t]*\n)?([ \t]*(#.*)?\n)*[A-Za-z][A-
 
 var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
 
-// Root is the document's syntax tree with lines as they are in the stream. It is nil for an empty document.
+// Root is the document's syntax tree with lines as they are in the stream, which must not be changed. It is nil for an
+// empty document.
 func (d *Document) Root() (*yamlv3.Node, error) {
-	if !d.parsed {
-		d.parsed = true
-		d.root, d.err = d.parse()
+	if d.tree == nil {
+		return d.parse() // It was not cut out of a stream.
 	}
-	return d.root, d.err
+	d.tree.once.Do(func() { d.tree.root, d.tree.err = d.parse() })
+	return d.tree.root, d.tree.err
 }
 
 func (d *Document) parse() (*yamlv3.Node, error) {
@@ -266,7 +273,7 @@ func (d *Document) JSON() ([]byte, error) {
 		return nil, rootErr
 	}
 	if hasMerge(root) {
-		if data, mergeErr := d.merged(root); mergeErr == nil {
+		if data, mergeErr := d.merged(); mergeErr == nil {
 			return data, nil
 		}
 	}
@@ -300,13 +307,16 @@ func hasMerge(n *yamlv3.Node) bool {
 
 // merged is the document with its merge keys carried out: what a mapping says itself wins over what it merges,
 // and what it merges first over what it merges later.
-func (d *Document) merged(root *yamlv3.Node) ([]byte, error) {
+func (d *Document) merged() ([]byte, error) {
+	// This tree is changed, so it is not the one that others look at.
+	root, err := d.parse()
+	if err != nil {
+		return nil, err
+	}
 	if err := carryOut(root, 0); err != nil {
 		return nil, err
 	}
 	text, err := yamlv3.Marshal(root)
-	// The tree was changed; whoever asks for it again gets a new one.
-	d.parsed = false
 	if err != nil {
 		return nil, err
 	}
