@@ -81,7 +81,7 @@ func newRoot(s *session) *cobra.Command {
 	}
 	must(cmd.MarkFlagFilename("filename", "yaml", "yml", "json"))
 	must(cmd.RegisterFlagCompletionFunc("operation", completeOperations))
-	cmd.AddCommand(newTest(s), newHook(s), newKinds(s), newBundled(s), newServe(s), newVersion(s))
+	cmd.AddCommand(newTest(s), newGet(s), newHook(s), newKinds(s), newBundled(s), newServe(s), newVersion(s))
 	return cmd
 }
 

@@ -68,6 +68,8 @@ func (f *ruleFlags) engineOptions(s *session) ([]luakube.Option, error) {
 type declared struct {
 	customizations []*declarative.Customization
 	configurations []*webhook.Configuration
+	// ofCRDs are the layers that are made of CRDs.
+	ofCRDs []interpreter.Layer
 }
 
 // declared reads what -f names. What is of no kind that makes rules is an error.
@@ -206,7 +208,7 @@ func (d *declared) rules(options []luakube.Option, hooks hookFlags) (*rules, err
 	if webhooks != nil {
 		r.webhooks, asked = webhooks, webhooks
 	}
-	r.Chain = newChain(r.customizations, asked, thirdparty.New(options...))
+	r.Chain = newChain(r.customizations, asked, thirdparty.New(options...), d.ofCRDs...)
 	return r, nil
 }
 
