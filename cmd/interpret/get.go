@@ -86,8 +86,9 @@ every change of an object.`,
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "objects in all namespaces")
 	flags.StringVarP(&o.labels, "selector", "l", "", "objects with such labels, as in app=shop,tier!=test")
 	flags.StringVar(&o.fields, "field-selector", "", "objects with such fields, as in metadata.name=web; which ones there are depends on the type")
-	addChoice(cmd, &o.output, "output", "table, wide, json, yaml or name", outputTable, outputWide, outputJSON, outputYAML, outputName)
-	flags.Lookup("output").Shorthand = "o"
+	formats := []string{outputTable, outputWide, outputJSON, outputYAML, outputName}
+	flags.VarP(outputValue{&o.output, formats}, "output", "o", "table, wide, json, yaml or name")
+	must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)))
 	flags.BoolVarP(&o.watch, "watch", "w", false, "go on and show what changes, until interrupted")
 	flags.Int64Var(&o.chunk, "chunk-size", defaultChunk, "how many objects are asked for at a time; 0 for all at once")
 	o.addFiles(flags)
