@@ -46,9 +46,12 @@ type Follower struct {
 
 	running atomic.Bool
 	// read is closed when the objects have been read and put in force for the first time.
-	read    chan struct{}
-	isRead  atomic.Bool
-	contact contact
+	read   chan struct{}
+	isRead atomic.Bool
+	// asked is closed when the server has been asked once.
+	asked     chan struct{}
+	askedOnce sync.Once
+	contact   contact
 
 	mu          sync.Mutex
 	subscribers map[chan struct{}]struct{}
@@ -141,6 +144,7 @@ func New[T any](client dynamic.Interface, source Source[T], options ...Option) (
 		events:      true,
 		patience:    DefaultPatience,
 		read:        make(chan struct{}),
+		asked:       make(chan struct{}),
 		subscribers: map[chan struct{}]struct{}{},
 	}
 	for _, o := range options {
@@ -246,6 +250,18 @@ func (f *Follower) Wait(ctx context.Context) error {
 			return fmt.Errorf("%w: %w", ctx.Err(), err)
 		}
 		return nil
+	}
+}
+
+// Tried waits until the server has been asked for the objects once. The error is why they cannot be read, or the
+// context's if it ends before.
+func (f *Follower) Tried(ctx context.Context) error {
+	select {
+	case <-f.asked:
+		_, err := f.contact.lost()
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -182,7 +182,10 @@ func (f *Follower) tried(ctx context.Context, err error) {
 		}
 		f.metrics.failure()
 		f.metrics.inStep(false)
+	default:
+		return
 	}
+	f.askedOnce.Do(func() { close(f.asked) })
 }
 
 // contact is whether the server can be read.

@@ -238,21 +238,22 @@ func (r *Resolver) follow(name types.NamespacedName) (*service, error) {
 	return s, nil
 }
 
-// wait waits until the Service has been read. It does not for long, and not at all if others have waited in vain.
+// wait waits until the Service has been read. It does not when the server cannot be read, and for firstRead at most
+// from when it was first asked for.
 func (s *service) wait(ctx context.Context) error {
-	late := time.NewTimer(time.Until(s.started.Add(firstRead)))
-	defer late.Stop()
+	ctx, cancel := context.WithDeadline(ctx, s.started.Add(firstRead))
+	defer cancel()
+	for _, f := range s.followers {
+		if f.Tried(ctx) != nil {
+			return s.unread()
+		}
+	}
 	select {
 	case <-s.read:
 		return nil
 	case <-ctx.Done():
-	case <-late.C:
+		return s.unread() // It may have been read in this moment.
 	}
-	err := s.unread() // It may have been read in this moment.
-	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", err, context.Cause(ctx))
-	}
-	return err
 }
 
 // unread is why the Service has not been read, nil if it has.

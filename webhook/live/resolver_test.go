@@ -95,6 +95,16 @@ func (c *cluster) fail(err error) {
 	c.watches = nil
 }
 
+// watched waits for a number of watches: between a list and a watch, this server forgets.
+func (c *cluster) watched(n int) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.watches) == n
+	}, within, time.Millisecond)
+}
+
 func (c *cluster) lists() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -226,6 +236,7 @@ func TestAServiceThatDoesNotExistIsLeftToItsDNSName(t *testing.T) {
 	addresses, err := r.Resolve(t.Context(), "hooks", "web", 443)
 	require.NoError(t, err)
 	assert.Empty(t, addresses)
+	c.watched(2)
 	_, err = c.Resource(services).Namespace("hooks").Create(t.Context(), parse(t, atService(web)), metav1.CreateOptions{})
 	require.NoError(t, err)
 	resolves(t, r, 443, "10.0.0.7:443")
@@ -284,6 +295,7 @@ func TestEndpointsComeAndGo(t *testing.T) {
 	c := newCluster(t, atService(web), slice("a", first+"]"))
 	r := resolving(t, c, live.WithEndpoints())
 	assert.Equal(t, "10.1.0.1:8443", resolved(r, 443))
+	c.watched(4)
 	c.put(endpointSlices, slice("a", first+", {addresses: [10.1.0.2]}]"))
 	resolves(t, r, 443, "10.1.0.1:8443 10.1.0.2:8443")
 	require.NoError(t, c.Resource(endpointSlices).Namespace("hooks").Delete(t.Context(), "a", metav1.DeleteOptions{}))
@@ -312,11 +324,9 @@ interpret_webhook_services{state="unread"} %d
 	}, within, 5*time.Millisecond)
 	// The last good state is a better answer than none, and what was never read is an error, not the DNS name.
 	assert.Equal(t, "10.0.0.7:443", resolved(r, 443))
-	soon, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("the caller is in a hurry"))
-	defer cancel()
-	_, err := r.Resolve(soon, "hooks", "new", 443)
+	_, err := r.Resolve(t.Context(), "hooks", "new", 443)
 	require.ErrorIs(t, err, interpreter.ErrNotReady)
-	require.EqualError(t, err, "service hooks/new: not ready: services have not been read yet: connection refused: the caller is in a hurry")
+	require.EqualError(t, err, "service hooks/new: not ready: services have not been read yet: connection refused")
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(metric(0, 2, 1))))
 
 	c.broken.Store(nil)
@@ -329,22 +339,34 @@ interpret_webhook_services{state="unread"} %d
 	require.EqualError(t, err, "the client is nil")
 }
 
-// Nobody waits twice for a server that is out of order.
+// Nobody waits for ever, nor twice, for a server that does not answer.
 func TestWaitingForTheFirstReadEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t)
-		c.fail(errors.New("connection refused"))
+		c := newCluster(t, atService(web))
+		c.PrependReactor("list", "services", func(clienttesting.Action) (bool, runtime.Object, error) {
+			time.Sleep(time.Minute)
+			return false, nil, nil
+		})
 		r, err := live.NewResolver(c)
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		var done sync.WaitGroup
 		done.Go(func() { assert.NoError(t, r.Run(ctx)) })
 		synctest.Wait()
-		for _, wait := range []time.Duration{2 * time.Second, 0} {
+		hurry, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		for _, c := range []struct {
+			ctx  context.Context
+			wait time.Duration
+		}{{hurry, 500 * time.Millisecond}, {t.Context(), 1500 * time.Millisecond}, {t.Context(), 0}} {
 			start := time.Now()
-			assert.Equal(t, "service hooks/web: not ready: services have not been read yet: connection refused", resolved(r, 443))
-			assert.Equal(t, wait, time.Since(start))
+			_, err := r.Resolve(c.ctx, "hooks", "web", 443)
+			require.ErrorIs(t, err, interpreter.ErrNotReady)
+			require.EqualError(t, err, "service hooks/web: not ready: services have not been read yet: nobody has tried")
+			assert.Equal(t, c.wait, time.Since(start))
 		}
+		time.Sleep(time.Minute)
+		assert.Equal(t, "10.0.0.7:443", resolved(r, 443))
 		stop()
 		done.Wait()
 	})
