@@ -347,9 +347,9 @@ func moment(name string, texts []string, complete bool) (text string, ok, isTime
 	}
 	for _, word := range words(name) {
 		switch {
-		case beginnings[word]:
+		case beginnings.has(word):
 			return texts[first], true, true
-		case ends[word]:
+		case ends.has(word):
 			return texts[last], complete, true
 		}
 	}

@@ -2,6 +2,7 @@ package crd
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -31,14 +32,20 @@ func words(name string) []string {
 	return list
 }
 
-// set of words.
-func setOf(text string) map[string]bool {
-	set := map[string]bool{}
-	for _, word := range strings.Fields(text) {
-		set[word] = true
-	}
-	return set
+// vocabulary is a set of words. It is made when it is first asked: most runs of a command never ask.
+type vocabulary struct{ set func() map[string]bool }
+
+func setOf(text string) vocabulary {
+	return vocabulary{sync.OnceValue(func() map[string]bool {
+		set := map[string]bool{}
+		for _, word := range strings.Fields(text) {
+			set[word] = true
+		}
+		return set
+	})}
 }
+
+func (v vocabulary) has(word string) bool { return v.set()[word] }
 
 // tallies are words at the end of a name, or alone, that say it counts things, whatever bound its schema has.
 var tallies = setOf(`replicas ready available unavailable updated current desired total active inactive pending running
@@ -64,7 +71,7 @@ func sums(name string, s *structuralschema.Structural) bool {
 	last := list[len(list)-1]
 	for i, word := range list {
 		// A number of something is one at the beginning, numberReady, and a name at the end, buildNumber.
-		if noTallies[word] && !(word == "number" && i+1 < len(list)) && !tallies[last] {
+		if noTallies.has(word) && !(word == "number" && i+1 < len(list)) && !tallies.has(last) {
 			return false
 		}
 	}
@@ -72,7 +79,7 @@ func sums(name string, s *structuralschema.Structural) bool {
 		return true
 	}
 	v := s.ValueValidation
-	return len(v.Enum) == 0 && (v.Maximum == nil || tallies[last])
+	return len(v.Enum) == 0 && (v.Maximum == nil || tallies.has(last))
 }
 
 // polarity says which status of a condition is the good one.
@@ -115,12 +122,12 @@ func polarityOf(name string) polarity {
 	for _, word := range words(name) {
 		p := unknownPolarity
 		switch {
-		case negations[word]:
+		case negations.has(word):
 			negated = !negated
 			continue
-		case badWords[word]:
+		case badWords.has(word):
 			p = goodFalse
-		case goodWords[word]:
+		case goodWords.has(word):
 			p = goodTrue
 		}
 		if negated && p != unknownPolarity {
@@ -145,27 +152,28 @@ const (
 	gradeGood
 )
 
-var grades = func() map[string]grade {
-	all := map[string]grade{}
-	for g, text := range map[grade]string{
-		gradeBad: `failed failure failing error errored fatal degraded unhealthy unavailable notready lost broken invalid
-			crashed crashloopbackoff aborted rejected denied stalled red down offline evicted expired`,
-		gradeUnknown: `unknown`,
-		gradeWaiting: `pending waiting queued creating provisioning initializing initialising starting scheduling progressing
-			inprogress reconciling updating upgrading scaling installing deploying configuring syncing restoring recovering
-			restarting deleting terminating stopping draining yellow paused suspended new`,
-		gradeGood: `running ready active available bound healthy succeeded success successful complete completed done ok
-			deployed installed provisioned synced online up green normal released current`,
-	} {
-		for word := range setOf(text) {
-			all[word] = g
-		}
-	}
-	return all
-}()
+// grades are the words of each grade.
+var grades = map[grade]vocabulary{
+	gradeBad: setOf(`failed failure failing error errored fatal degraded unhealthy unavailable notready lost broken invalid
+		crashed crashloopbackoff aborted rejected denied stalled red down offline evicted expired`),
+	gradeUnknown: setOf(`unknown`),
+	gradeWaiting: setOf(`pending waiting queued creating provisioning initializing initialising starting scheduling progressing
+		inprogress reconciling updating upgrading scaling installing deploying configuring syncing restoring recovering
+		restarting deleting terminating stopping draining yellow paused suspended new`),
+	gradeGood: setOf(`running ready active available bound healthy succeeded success successful complete completed done ok
+		deployed installed provisioned synced online up green normal released current`),
+}
 
 // gradeOf is the grade of a word in any spelling.
-func gradeOf(word string) grade { return grades[strings.Join(words(word), "")] }
+func gradeOf(word string) grade {
+	word = strings.Join(words(word), "")
+	for g, v := range grades {
+		if v.has(word) {
+			return g
+		}
+	}
+	return noGrade
+}
 
 // tellsPhase says whether the text in a field tells how an object is.
 func tellsPhase(name string) bool {

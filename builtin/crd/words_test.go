@@ -75,8 +75,20 @@ func TestPolarity(t *testing.T) {
 	} {
 		assert.Equal(t, want, polarityOf(name), name)
 	}
-	for word := range badWords {
-		assert.False(t, goodWords[word], word)
+}
+
+// A word with two meanings would have the one that comes up first.
+func TestWordsHaveOneMeaning(t *testing.T) {
+	t.Parallel()
+	for word := range badWords.set() {
+		assert.False(t, goodWords.has(word), word)
+	}
+	seen := map[string]bool{}
+	for _, v := range grades {
+		for word := range v.set() {
+			assert.False(t, seen[word], word)
+			seen[word] = true
+		}
 	}
 }
 
