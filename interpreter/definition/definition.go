@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/kubeinterpret/interpret/interpreter/manifest"
 )
@@ -28,12 +29,10 @@ type Definitions interface {
 
 // Definition is one CRD.
 type Definition struct {
+	source
 	name   string
 	kind   schema.GroupKind
 	spec   header
-	raw    []byte
-	doc    *manifest.Document
-	path   []string // of the CRD in the document
 	decode func() (*apiextensionsv1.CustomResourceDefinition, error)
 
 	versions []*Version
@@ -72,7 +71,7 @@ func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 	if err != nil {
 		return nil, fmt.Errorf("CRD %s: %w", crd.Name, err)
 	}
-	return fromJSON(raw, nil, nil)
+	return fromJSON(raw, source{text: func() ([]byte, error) { return raw, nil }})
 }
 
 // FromObject reads a CRD as an API server gives it, which is not changed and not kept. The error is as that of New, or
@@ -92,14 +91,14 @@ func FromObject(o *unstructured.Unstructured) (*Definition, error) {
 	if err != nil {
 		return nil, fmt.Errorf("CRD %s: %w", o.GetName(), err)
 	}
-	return fromJSON(raw, nil, nil)
+	return fromJSON(raw, source{text: func() ([]byte, error) { return raw, nil }})
 }
 
-// fromJSON keeps raw.
-func fromJSON(raw []byte, doc *manifest.Document, path []string) (*Definition, error) {
-	d := &Definition{raw: raw, doc: doc, path: path}
-	if err := json.Unmarshal(raw, &d.spec); err != nil {
-		return nil, d.wrongType(err)
+// fromJSON reads a CRD, whose schemas may be missing in raw.
+func fromJSON(raw []byte, from source) (*Definition, error) {
+	d := &Definition{source: from}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &d.spec); err != nil {
+		return nil, d.wrongType(raw, err)
 	}
 	spec := &d.spec.Spec
 	d.name = d.spec.Metadata.Name
@@ -148,30 +147,48 @@ func (d *Definition) called() string {
 	return d.name
 }
 
-// wrongType is an error of decoding, at the field it is about.
-func (d *Definition) wrongType(err error) error {
-	name := "without a name"
+// wrongType is an error of decoding, at the fields it is about.
+func (d *Definition) wrongType(raw []byte, err error) error {
+	name := d.called()
 	var only struct{ Metadata struct{ Name any } }
-	if json.Unmarshal(d.raw, &only) == nil {
+	if json.Unmarshal(raw, &only) == nil {
 		if text, ok := only.Metadata.Name.(string); ok && text != "" {
 			name = text
 		}
 	}
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) {
+	var errs []error
+	for _, m := range misfits(raw) {
+		if !m.unknown {
+			errs = append(errs, d.errorAt(m.path, fmt.Errorf("CRD %s: %s", name, m.message)))
+		}
+	}
+	if len(errs) == 0 {
 		return d.errorAt("", fmt.Errorf("CRD %s: %w", name, err))
 	}
-	return d.errorAt(wrong.Field, fmt.Errorf("CRD %s: %s must be %s, got: %s", name, wrong.Field, manifest.TypeName(wrong.Type), wrong.Value))
+	return errors.Join(errs...)
 }
 
 // decodeAll decodes the whole CRD, schemas included, and sets the API's defaults.
 func (d *Definition) decodeAll() (*apiextensionsv1.CustomResourceDefinition, error) {
+	raw, err := d.text()
+	if err != nil {
+		return nil, d.unreadable(err)
+	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := json.Unmarshal(d.raw, crd); err != nil {
-		return nil, d.wrongType(err)
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, crd); err != nil {
+		return nil, d.wrongType(raw, err)
 	}
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(crd)
 	return crd, nil
+}
+
+// unreadable is an error of reading the schemas' text.
+func (d *Definition) unreadable(err error) error {
+	var at *manifest.Error
+	if !errors.As(err, &at) {
+		return fmt.Errorf("CRD %s: %w", d.name, err)
+	}
+	return &manifest.Error{File: at.File, Line: at.Line, Column: at.Column, Err: fmt.Errorf("CRD %s: %w", d.name, at.Err)}
 }
 
 // CRD is the whole object with the API's defaults. It must not be changed. The error is about a schema that cannot
@@ -232,15 +249,6 @@ func (d *Definition) File() (name string, line int) {
 		}
 	}
 	return d.doc.File, d.doc.Line
-}
-
-// errorAt places an error at a field of the CRD, or the nearest parent of it in the file.
-func (d *Definition) errorAt(fieldPath string, err error) error {
-	if d.doc == nil {
-		return err
-	}
-	root, _ := d.doc.Root()
-	return d.doc.ErrorAt(manifest.Near(root, append(slices.Clone(d.path), manifest.Steps(fieldPath)...)...), err)
 }
 
 // Set is a fixed set of CRDs.

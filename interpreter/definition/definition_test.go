@@ -70,6 +70,83 @@ func TestADefinitionTellsItsVersions(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestSchemasAreReadWhenSomebodyAsks(t *testing.T) {
+	t.Parallel()
+	app, err := os.ReadFile("testdata/app.yaml")
+	require.NoError(t, err)
+	const plain = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: foos.demo.io
+  annotations:
+    text: |
+      openAPIV3Schema:
+        not: a schema
+spec:
+  group: demo.io
+  names: {kind: Foo, plural: foos}
+  scope: Namespaced
+  versions:
+  - name: v1
+    schema:
+      openAPIV3Schema: # of v1
+        type: object
+
+        properties:
+          spec:
+            type: object
+            description: |
+              openAPIV3Schema:
+
+                is a word
+            properties: {replicas: {type: integer}}
+    served: true
+    storage: true
+  - name: v2
+    served: true
+    storage: false
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, properties: {replicas: {type: integer}}}}`
+	indented := "  " + strings.ReplaceAll(plain, "\n", "\n  ")
+	for name, text := range map[string]string{
+		"plain":        plain,
+		"line ends":    strings.ReplaceAll(plain, "\n", "\r\n"),
+		"in a list":    "apiVersion: v1\nkind: List\nitems:\n-" + indented[1:] + "\n",
+		"of a list":    "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinitionList\nitems:\n-" + indented[1:] + "\n",
+		"after others": string(app) + "\n---\n" + plain,
+		"a comment":    strings.Replace(plain, "        type: object\n\n", "        type: object\n# here\n", 1),
+	} {
+		list, err := definition.Parse("f.yaml", []byte(text))
+		require.NoError(t, err, name)
+		d := list[len(list)-1]
+		assert.Equal(t, "foos.demo.io", d.Name(), name)
+		require.Len(t, d.Versions(), 2, name)
+		for _, v := range d.Versions() {
+			assert.True(t, v.Served, name)
+			known, _, _ := v.HasField("spec", "replicas")
+			assert.True(t, known, name)
+			known, _, near := v.HasField("spec", "replcas")
+			assert.False(t, known, name)
+			assert.Equal(t, "replicas", near, name)
+		}
+	}
+
+	list, err := definition.Parse("f.yaml", []byte(strings.Replace(plain, "properties: {replicas: {type: integer}}", "properties: {replicas: {type: integer}", 1)))
+	require.NoError(t, err)
+	_, err = list[0].Version("v1").Schema()
+	require.ErrorContains(t, err, "f.yaml:")
+	require.ErrorContains(t, err, "CRD foos.demo.io: not YAML")
+	problems := list[0].Problems(t.Context())
+	require.Len(t, problems, 1)
+	require.ErrorContains(t, problems[0], "CRD foos.demo.io: not YAML")
+	_, err = definition.Parse("f.yaml", []byte(strings.Replace(plain, "  scope: Namespaced", "  scope: [Namespaced", 1)))
+	require.ErrorContains(t, err, "f.yaml:")
+	_, err = definition.Parse("f.yaml", []byte(strings.Replace(plain, "    served: true", "    served: yes please", 1)))
+	require.ErrorContains(t, err, "f.yaml:27:")
+}
+
 func TestSetsAreLookedUpByKind(t *testing.T) {
 	t.Parallel()
 	d := read(t, "app.yaml")
@@ -94,7 +171,7 @@ func TestWhatIsNoDefinitionIsRefused(t *testing.T) {
 		"[1]":                         "f:1:1: not a CustomResourceDefinition: apiVersion and kind must be texts of an object",
 		"apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\n": "f:1:1: a CustomResourceDefinition must be apiextensions.k8s.io/v1, got apiextensions.k8s.io/v1beta1",
 		head:                                     "f:1:1: CRD without a name: metadata.name is missing",
-		head + "metadata: {name: a.b}\nspec: []": "f:4:1: CRD a.b: spec must be an object, got: array",
+		head + "metadata: {name: a.b}\nspec: []": "f:4:1: CRD a.b: spec must be an object, got: a list",
 		head + "metadata: {name: a.b}\nspec: {group: b, names: {kind: A, plural: a}}":                                               "f:4:1: CRD a.b: spec.versions is missing",
 		head + "metadata: {name: a.b}\nspec:\n  group: b\n  names: {kind: A, plural: a}\n  versions:\n  - name: v1\n  - name: v1\n": "f:9:5: CRD a.b: spec.versions[1].name: there is a version v1 already",
 		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n":                                                       "f:4:3: not a CustomResourceDefinition, got v1 Pod",
@@ -135,6 +212,59 @@ func TestProblemsHavePlaces(t *testing.T) {
 	require.Len(t, problems, 2)
 	assert.Contains(t, problems[1].Error(), "f:29:19: CRD broken.demo.io: spec.versions[0].schema.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule: Invalid value")
 	assert.Contains(t, err.Error(), "CRD broken.demo.io, version v1: the schema has no structure")
+}
+
+func TestFieldsOfACRDAreNamedWithTheirPlaces(t *testing.T) {
+	t.Parallel()
+	const text = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: foos.demo.io, lables: {}}
+spec:
+  group: demo.io
+  names: {kind: Foo, plural: foos}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    sheme: {}
+    schema:
+      openAPIV3Schema:
+        type: [object]
+        properties:
+          spec:
+            type: object
+            additionalProperties: sometimes
+            propertis: {}
+            required: all
+          status:
+            items: [1]
+            default: {a: [1]}
+            properties:
+              a.b: {minimum: low, maxLength: 1.5, nullable: null}
+`
+	list, err := definition.Parse("f.yaml", []byte(text))
+	require.NoError(t, err)
+	var got []string
+	for _, err := range list[0].Problems(t.Context()) {
+		got = append(got, strings.Replace(err.Error(), "CRD foos.demo.io: ", "", 1))
+	}
+	const schema = "spec.versions[0].schema.openAPIV3Schema"
+	assert.Equal(t, []string{
+		`f.yaml:3:32: unknown field "metadata.lables", did you mean labels?`,
+		"f.yaml:19:13: " + schema + ".properties[spec].additionalProperties must be a schema, or true or false, got: the text \"sometimes\"",
+		"f.yaml:20:13: unknown field \"" + schema + ".properties[spec].propertis\", did you mean properties?",
+		"f.yaml:21:13: " + schema + ".properties[spec].required must be an array, got: the text \"all\"",
+		"f.yaml:23:21: " + schema + ".properties[status].items[0] must be an object, got: 1",
+		"f.yaml:26:35: " + schema + ".properties[status].properties[a.b].maxLength must be a whole number, got: 1.5",
+		"f.yaml:26:21: " + schema + ".properties[status].properties[a.b].minimum must be a number, got: the text \"low\"",
+		"f.yaml:15:9: " + schema + ".type must be a string, got: a list",
+		"f.yaml:12:5: unknown field \"spec.versions[0].sheme\", did you mean schema?",
+	}, got)
+	_, err = list[0].CRD()
+	require.ErrorContains(t, err, "f.yaml:15:9: CRD foos.demo.io: "+schema+".type must be a string, got: a list")
+	_, err = definition.Parse("f.yaml", []byte(strings.Replace(text, "served: true", "served: 1", 1)))
+	require.ErrorContains(t, err, "f.yaml:10:5: CRD foos.demo.io: spec.versions[0].served must be true or false, got: 1")
 }
 
 func TestObjectsAreValidatedAsAServerDoes(t *testing.T) {
@@ -243,7 +373,8 @@ func TestFieldsAreKnown(t *testing.T) {
 	}
 }
 
-// many generates CRDs of some 34 KB each, as operators have them: a page of words for each field, and a pod template's worth of fields.
+// many generates CRDs of 30 to 80 KB each, as operators have them: a page of words for each field, and a pod template's
+// worth of fields, or two.
 func many(n int) []byte {
 	var b strings.Builder
 	for i := range n {
@@ -271,7 +402,7 @@ spec:
             type: object
             properties:
 `, i)
-		for group := range 28 {
+		for group := range 24 + i%43 {
 			fmt.Fprintf(&b, `              group%d:
                 description: |-
                   What this group of fields is about, told at some length, because generators take all that

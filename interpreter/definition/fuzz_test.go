@@ -12,13 +12,47 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter/definition"
 )
 
-// FuzzParse reads anything as CRDs: there is an error or something that can be asked, never a panic.
-func FuzzParse(f *testing.F) {
+func addTestdata(f *testing.F) {
 	for _, name := range []string{"app.yaml", "broken.yaml"} {
 		text, err := os.ReadFile("testdata/" + name)
 		require.NoError(f, err)
 		f.Add(text)
 	}
+}
+
+// FuzzParse reads anything as CRDs: there is an error or something that can be asked, never a panic. What was read
+// without the schemas is what is there with them.
+func FuzzParse(f *testing.F) {
+	addTestdata(f)
+	for _, text := range []string{
+		"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}\n",
+		"kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nmetadata: {name: a}\nspec:\n  names: {kind: A, plural: a}\n  group: b\n  versions:\n  - name: v1\n    schema:\n      openAPIV3Schema: # x\n        type: object\n\n    served: true\n",
+		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","spec":{"versions":[{"name":"v1"}]}}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		list, _ := definition.Parse("f", text)
+		for _, d := range list {
+			d.Mentions("spec")
+			d.File()
+			crd, err := d.CRD()
+			if err != nil {
+				continue
+			}
+			require.Equal(t, crd.Name, d.Name())
+			require.Len(t, crd.Spec.Versions, len(d.Versions()))
+			for _, v := range crd.Spec.Versions {
+				require.NotNil(t, d.Version(v.Name))
+				require.Equal(t, v.Served, d.Version(v.Name).Served)
+			}
+		}
+	})
+}
+
+// FuzzSchema asks for everything that can be told of a CRD, which takes seconds where it is instrumented.
+func FuzzSchema(f *testing.F) {
+	addTestdata(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		list, _ := definition.Parse("f", text)
 		for _, d := range list {

@@ -57,8 +57,6 @@ func metadataOf(metadata map[string]any, path *field.Path) (*metav1.ObjectMeta, 
 			meta.Namespace, known = value.(string)
 		case "resourceVersion":
 			meta.ResourceVersion, known = value.(string)
-		case "selfLink":
-			meta.SelfLink, known = value.(string)
 		case "uid":
 			var uid string
 			uid, known = value.(string)

@@ -2,14 +2,13 @@ package definition
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
-	"sigs.k8s.io/json"
 )
 
 // Problems tells what an API server would say if it were asked to create the CRD, strictly: fields that the API
@@ -20,21 +19,19 @@ func (d *Definition) Problems(ctx context.Context) []error {
 	add := func(path string, err error) {
 		problems = append(problems, d.errorAt(path, fmt.Errorf("CRD %s: %w", d.name, err)))
 	}
-	strict, err := json.UnmarshalStrict(d.raw, &apiextensionsv1.CustomResourceDefinition{})
+	raw, err := d.text()
 	if err != nil {
-		add("", err)
-		return problems
+		return []error{d.unreadable(err)}
 	}
-	for _, err := range strict {
-		path := ""
-		if found := quoted.FindStringSubmatch(err.Error()); found != nil {
-			path = found[1]
-		}
-		add(path, err)
+	for _, m := range misfits(raw) {
+		add(m.path, errors.New(m.message))
 	}
 	crd, err := d.CRD()
 	if err != nil {
-		return append(problems, err)
+		if len(problems) == 0 {
+			problems = append(problems, err)
+		}
+		return problems // What is wrong has been told.
 	}
 	internal := &apiextensions.CustomResourceDefinition{}
 	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd, internal, nil); err != nil {
@@ -76,6 +73,3 @@ func declaredPath(path string) string {
 	}
 	return path
 }
-
-// quoted finds the field in an error of strict decoding.
-var quoted = regexp.MustCompile(`"([^"]+)"`)
