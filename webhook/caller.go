@@ -56,19 +56,27 @@ type Caller struct {
 	gone atomic.Bool
 }
 
-// NewCaller makes a caller of the hook that a client configuration leads to, and calls nothing. The name is the
-// hook's in metrics. Options that are about the layer as a whole change nothing here; WithTimeout is the time of a
-// call. The error of a configuration that leads nowhere is a field.ErrorList as an aggregate, with clientConfig
-// as the root of its paths.
-func NewCaller(name string, client *admissionregistrationv1.WebhookClientConfig, list ...Option) (*Caller, error) {
+// Callers makes Callers that share options.
+type Callers struct{ settings }
+
+// NewCallers makes what makes callers. Options that are about a layer as a whole change nothing; WithTimeout is the
+// time of a call.
+func NewCallers(list ...Option) (*Callers, error) {
 	o, err := newOptions(list)
 	if err != nil {
 		return nil, err
 	}
+	return &Callers{o.settings}, nil
+}
+
+// New makes a caller of the hook that a client configuration leads to, and calls nothing. The name is the hook's in
+// metrics. The error of a configuration that leads nowhere is a field.ErrorList as an aggregate, with clientConfig
+// as the root of its paths.
+func (c *Callers) New(name string, client *admissionregistrationv1.WebhookClientConfig) (*Caller, error) {
 	if err := validateClient(client, field.NewPath("clientConfig")).ToAggregate(); err != nil {
 		return nil, err
 	}
-	return newCaller(o.settings, name, client.DeepCopy(), o.timeout), nil
+	return newCaller(c.settings, name, client.DeepCopy(), c.timeout), nil
 }
 
 // newCaller makes a caller of a configuration that validateClient has nothing against.

@@ -79,7 +79,7 @@ type options struct {
 	skip func(configuration string, w *v1alpha1.ResourceInterpreterWebhook) bool
 }
 
-// Option changes a Layer, or a Caller, that is being made.
+// Option changes a Layer, or Callers, that are being made.
 type Option func(*options) error
 
 // WithName sets the layer's name in messages. Without it that is DefaultName.
