@@ -249,7 +249,7 @@ func TestAHookThatNeverAnswersIsLeftSoon(t *testing.T) {
 		q := readQuestion(r)
 		<-q.Context().Done()
 	}), workloadRules(), nil)
-	hook.Timeout = 200 * time.Millisecond
+	hook.Timeout = 3 * time.Second
 	report := run(t, hook, workloadQuestions(t))
 	assert.Equal(t, []string{"deadline"}, verdicts(report, conformance.Fail), story(report))
 	assert.LessOrEqual(t, asked.Load(), int32(6))
@@ -280,7 +280,7 @@ func TestAProblemCanBeReproduced(t *testing.T) {
 	p := report.Results[0].Problems[0]
 	assert.Equal(t, interpreter.InterpretHealth, p.Operation)
 	assert.Equal(t, "workload.example.io/v1alpha1 Workload demo/web", p.Object)
-	assert.Equal(t, hook.URL+"/?timeout=10s", p.Exchange.URL)
+	assert.Equal(t, hook.URL+"/?timeout=30s", p.Exchange.URL)
 	assert.Equal(t, "application/json", p.Exchange.RequestHeader.Get("Content-Type"))
 	assert.Equal(t, 200, p.Exchange.Status)
 	var sent, got v1alpha1.ResourceInterpreterContext

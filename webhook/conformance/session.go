@@ -136,8 +136,6 @@ type answer struct {
 
 // ask sends a probe, and reads the answer. Who is asked to come back later does.
 func (s *session) ask(ctx context.Context, p probe) *answer {
-	ctx, cancel := context.WithTimeout(ctx, s.hook.Timeout)
-	defer cancel()
 	a := &answer{question: p.question, uid: p.uid, early: p.early}
 	if a.uid == "" {
 		a.uid = uuid.NewUUID()
@@ -166,6 +164,8 @@ func (s *session) ask(ctx context.Context, p probe) *answer {
 		u.RawQuery = "timeout=" + strconv.Itoa(int(left/time.Second)) + "s"
 	}
 	a.URL = u.String()
+	ctx, cancel := context.WithTimeout(ctx, s.hook.Timeout)
+	defer cancel()
 	start := time.Now()
 	for sent := 1; ; sent++ {
 		pause, again := s.send(ctx, a, body, p.raw)
