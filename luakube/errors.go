@@ -79,7 +79,8 @@ type Limits struct {
 	// Memory bounds what is allocated over the call, in bytes by a fixed price list; what is garbage again
 	// counts too.
 	Memory int64
-	// Time bounds the wall time.
+	// Time bounds the wall time, but for a script that has hardly begun: a short one is not failed by a machine that
+	// has no CPU to spare.
 	Time time.Duration
 }
 

@@ -382,6 +382,7 @@ func kubeNext(m *vm, l *lua.LState) int {
 	ctx, cancel := context.WithDeadline(m.ctx, m.meter.start.Add(m.meter.limits.Time))
 	defer cancel()
 	results, err := m.call.Next(ctx, args)
+	m.meter.waited = true
 	m.must(m.meter.look())
 	if err != nil {
 		m.nextErr, m.nextErrValue = err, lua.LString(err.Error())

@@ -20,6 +20,11 @@ const (
 // instruction, measuring a list made of millions of removed elements, takes milliseconds.
 const clockEvery = 64
 
+// timeless is how many instructions take no time worth a look at the clock, a tenth of a millisecond or so. Where
+// a second has passed by then, the machine had no CPU to spare, and the script, which most likely is about to end, is not
+// to blame for it.
+const timeless = 1000
+
 // bytesPerStep is how many bytes a library function handles for the price of one instruction.
 const bytesPerStep = 16
 
@@ -30,6 +35,7 @@ type meter struct {
 	parent       context.Context
 	limits       Limits
 	start        time.Time
+	waited       bool // for somebody else, so that time passes without instructions
 	instructions int64
 	memory       int64
 	next         int64 // the count at which to look again
@@ -74,7 +80,7 @@ func (m *meter) look() error {
 		m.stop(limitInstructions, fmt.Sprintf("%d instructions", m.limits.Instructions))
 	case m.parent.Err() != nil:
 		m.stopped, m.next = context.Cause(m.parent), 0
-	case time.Since(m.start) > m.limits.Time:
+	case (m.instructions > timeless || m.waited) && time.Since(m.start) > m.limits.Time:
 		m.stop(limitTime, m.limits.Time.String())
 	default:
 		m.next = min(m.instructions+clockEvery, m.limits.Instructions+1)

@@ -307,6 +307,17 @@ func TestTheWallLimitHoldsInEveryCall(t *testing.T) {
 	require.Greater(t, time.Since(start), limits.Time)
 }
 
+// A machine without CPU to spare fails no script that would have ended at once, and saves no endless one.
+func TestShortScriptsHaveTheirTime(t *testing.T) {
+	limits := luakube.DefaultLimits()
+	limits.Instructions, limits.Time = 1<<60, time.Millisecond
+	engine := newEngine(t, luakube.WithLimits(limits), luakube.WithModule("stall", func() { time.Sleep(2 * limits.Time) }))
+	_, _, err := call(t, compile(t, engine, `require("stall")() local n = 0 for i = 1, 100 do n = n + i end return n`))
+	require.NoError(t, err)
+	_, _, err = call(t, compile(t, engine, `require("stall")() while true do end`))
+	require.ErrorContains(t, err, "exceeded 1ms")
+}
+
 func TestACancelledContextEndsTheScript(t *testing.T) {
 	limits := luakube.DefaultLimits()
 	limits.Instructions, limits.Time = 1<<60, time.Hour
