@@ -269,6 +269,37 @@ func TestLayersFollowAnAPIServer(t *testing.T) {
 	assert.Less(t, took[len(took)/2], inForce)
 }
 
+// reviewed has everything reviewed before it is stored.
+func (p *ownPlane) reviewed(stored admission.Stored) {
+	p.t.Helper()
+	handler, err := admission.New(stored)
+	require.NoError(p.t, err)
+	server := httptest.NewTLSServer(handler)
+	p.t.Cleanup(server.Close)
+	url := server.URL + "/validate"
+	registration, err := yaml.Marshal(admission.Registration("interpret", admissionregistrationv1.WebhookClientConfig{
+		URL: &url, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	}))
+	require.NoError(p.t, err)
+	p.do(string(bytes.TrimSpace(registration)), "apply", "-f", "-")
+	// The API server reads its configuration from a watch of its own.
+	require.EventuallyWithT(p.t, func(c *assert.CollectT) {
+		out, err := p.kubectl(customization("probe", "Probe", "return = 1"), "apply", "--dry-run=server", "-f", "-")
+		assert.Error(c, err, out)
+	}, inStep, 100*time.Millisecond)
+}
+
+// refused wants kubectl to be told why an object is not stored.
+func (p *ownPlane) refused(object string, says ...string) {
+	p.t.Helper()
+	out, err := p.kubectl(object, "apply", "-f", "-")
+	require.Error(p.t, err, out)
+	p.t.Log(out)
+	for _, line := range says {
+		assert.Contains(p.t, out, line)
+	}
+}
+
 func TestAdmissionRefusesWhatCouldNotWork(t *testing.T) {
 	p := newOwnPlane(t)
 	const brokenScript = "function ReflectStatus(o)\n  return = 1\nend"
@@ -279,31 +310,8 @@ func TestAdmissionRefusesWhatCouldNotWork(t *testing.T) {
 	require.NoError(t, err)
 	keepRunning(t, l.Run)
 	require.NoError(t, l.Wait(t.Context()))
-	handler, err := admission.New(l)
-	require.NoError(t, err)
-	server := httptest.NewTLSServer(handler)
-	t.Cleanup(server.Close)
-	url := server.URL + "/validate"
-	registration, err := yaml.Marshal(admission.Registration("interpret", admissionregistrationv1.WebhookClientConfig{
-		URL: &url, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-	}))
-	require.NoError(t, err)
-	p.do(string(bytes.TrimSpace(registration)), "apply", "-f", "-")
-	// The API server reads its configuration from a watch of its own.
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		out, err := p.kubectl(customization("probe", "Probe", brokenScript), "apply", "--dry-run=server", "-f", "-")
-		assert.Error(c, err, out)
-	}, inStep, 100*time.Millisecond)
-
-	refused := func(object string, says ...string) {
-		t.Helper()
-		out, err := p.kubectl(object, "apply", "-f", "-")
-		require.Error(t, err, out)
-		t.Log(out)
-		for _, line := range says {
-			assert.Contains(t, out, line)
-		}
-	}
+	p.reviewed(l)
+	refused := p.refused
 	refused(customization("bad", "Widget", brokenScript), `The ResourceInterpreterCustomization "bad" is invalid`,
 		`spec.customizations.statusReflection.luaScript: line 2, column 10: syntax error near "="`)
 	p.do(customization("good", "Widget", says("good")), "apply", "-f", "-")
