@@ -66,6 +66,14 @@ func (r *Request) Next(ctx context.Context, req *Request) (*Result, error) {
 	return r.next.Interpret(ctx, req)
 }
 
+// WithNext is a copy of the request whose Next asks another interpreter. It is for who stands between a rule and its
+// layer, and has the rule asked about something else than was asked.
+func (r *Request) WithNext(next Interpreter) *Request {
+	asked := *r
+	asked.next = next
+	return &asked
+}
+
 // check says what is missing or garbled.
 func (r *Request) check(c *Contract) error {
 	if r.Object == nil || r.Object.Object == nil {
