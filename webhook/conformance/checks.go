@@ -10,7 +10,7 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter"
 )
 
-// The sections of the protocol.
+// The sections of the protocol that rules come from: a number and a word, as they are printed.
 const (
 	transport    = "2 transport"
 	request      = "3 request"
@@ -21,8 +21,17 @@ const (
 	improvements = "11 improvements"
 )
 
-// checks are run in this order, and told in it. Those that look at all answers come behind those that ask.
+// checks are run in this order, and told in it.
+//
+// First come those about the way to the hook; when one of them fails, nothing else can be known. Then those that read
+// the answers to the questions as Karmada asks them, from the outside in. Then those that ask in other forms, and
+// compare; those that ask what has no answer; and those that look at all answers read so far, and hence come last.
+//
+// A rule without which Karmada's client fails is a Must. So is one about a question that Karmada does ask in the
+// ordinary course of things, such as about clusters that have not reported yet. What Karmada never asks is a Should
+// at most: a hook that falls over garbage still works.
 var checks = []Check{
+	// The way to the hook.
 	{"configuration", Must, registration, "The configuration that registers the hook is valid.", checkConfiguration},
 	{"reachable", Must, transport, "The hook's address takes connections, and speaks TLS.", connected("reachable")},
 	{"tls-version", Must, transport, "The hook speaks TLS 1.2 or later.", connected("tls-version")},
@@ -34,6 +43,7 @@ var checks = []Check{
 	{"tls-chain", Must, transport, "The certificate, with those sent along, leads to an authority of the caBundle.", connected("tls-chain")},
 	{"http1", Must, transport, "The hook speaks HTTP/1.1.", connected("http1")},
 
+	// The answers to questions as Karmada asks them.
 	{"deadline", Must, transport, "Every question is answered within the timeout.", shaped("deadline", nil, "")},
 	{"latency", Should, transport, "Every question is answered within half a second.", checkLatency},
 	{"connection-kept", Must, transport, "Every question is answered; the connection is not closed instead.", shaped("connection-kept", nil, "")},
@@ -46,6 +56,7 @@ var checks = []Check{
 	{"response", Must, response, "The envelope has a response.", shaped("response", whole, noneWhole)},
 	{"field-types", Must, response, "The fields have their types; whole numbers fit 32 bits.", shaped("field-types", readable, noneReadable)},
 	{"answered", Must, response, "A question about a sample is answered with success.", checkAnswered},
+	// What the operations promise.
 	{"replicas", Must, response, "InterpretReplica gives replicas, if only 0.", promised("replicas", gave[*int32])},
 	{"replicas-not-negative", Should, response, "Replicas are not negative.", promised("replicas-not-negative", func(out interpreter.Output) bool {
 		return gave[*int32](out) || gave[*[]interpreter.Component](out)
@@ -64,6 +75,7 @@ var checks = []Check{
 	{"patch-identity", Must, response, "A patched object has the kind, namespace and name that it had.", promised("patch-identity", gave[**unstructured.Unstructured])},
 	{"patch-only-status", Should, response, "AggregateStatus changes the status only.", promised("patch-only-status", limited)},
 
+	// The same questions in other forms.
 	{"timeout-query", Must, transport, "The query's timeout is accepted.", checkTimeoutQuery},
 	{"header-case", Must, transport, "The names of headers may be in any letter case.", compare(withOtherCase)},
 	{"content-type-charset", Should, server, "The Content-Type of a question may name a charset.", compare(withCharset)},
@@ -86,6 +98,7 @@ var checks = []Check{
 	{"keep-alive", Should, transport, "Connections are kept for the next question.", checkKeepAlive},
 	{"concurrency", Must, request, fmt.Sprintf("%d questions at the same time get their own answers.", parallel), checkConcurrency},
 
+	// Questions that have no answer.
 	{"unknown-operation", Should, codes, "An operation that does not exist is refused.", refuses("unknown-operation")},
 	{"unregistered-operation", Should, codes, "An operation that the hook is not registered for is refused, or answered in full.", checkUnregistered},
 	{"unknown-kind", Should, codes, "A kind that does not exist is refused, or answered in full.", checkUnknownKind},
@@ -98,6 +111,7 @@ var checks = []Check{
 	{"get", Should, codes, "A GET without a body is refused.", refuses("get")},
 	{"survives", Must, transport, "After all of this, questions are answered as before.", checkSurvives},
 
+	// All answers that have been read.
 	{"uid-success", Must, response, "A success carries the uid of its request.", checkHeard(nil, success,
 		"no question was answered with success", (*answer).uidIsRight, wantUID, gotUID)},
 	{"uid-failure", Must, response, "A failure carries the uid of its request.", checkHeard(nil, later,

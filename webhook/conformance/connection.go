@@ -59,7 +59,8 @@ func (s *session) leave(reason string, ids ...string) {
 	}
 }
 
-// connect makes the connections that the checks of connections judge, from the address up to the first answer.
+// connect makes the connections that the checks of connections judge, from the address up to the first answer. Each step
+// needs the one before it, so the first fault ends it, except that all that is wrong with a certificate is told.
 func (s *session) connect(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.hook.Timeout)
 	defer cancel()
@@ -95,6 +96,7 @@ func (s *session) connect(ctx context.Context) {
 		s.leave(s.broken, append(ofTLS, "http1")...)
 		return
 	}
+	// No question goes over this connection: it took whatever came.
 	state := secure.ConnectionState()
 	if state.Version < tls.VersionTLS12 {
 		s.fault("tls-version", "TLS 1.2 or later", "%s", tls.VersionName(state.Version))
@@ -159,6 +161,8 @@ func (s *session) trust(chain []*x509.Certificate) {
 	if err := leaf.VerifyHostname(s.hook.ServerName); err != nil {
 		s.fault("tls-name", fmt.Sprintf("%q among the certificate's subject alternative names", s.hook.ServerName), "%s", namesOf(leaf))
 	}
+	// A certificate that has expired may still lead to the right authority, which is verified for a time when it had
+	// not, so that only its date is told.
 	options := x509.VerifyOptions{Intermediates: x509.NewCertPool(), CurrentTime: now}
 	by := "the system's roots, as there is no CA bundle"
 	if len(s.hook.CABundle) > 0 {
@@ -181,7 +185,8 @@ func (s *session) trust(chain []*x509.Certificate) {
 	}
 }
 
-// namesOf lists what a certificate is for.
+// namesOf lists what a certificate is for. Clients stopped looking at common names years ago, and people still write
+// certificates that have nothing else.
 func namesOf(c *x509.Certificate) string {
 	names := slices.Clone(c.DNSNames)
 	for _, ip := range c.IPAddresses {
@@ -221,6 +226,7 @@ func (s *session) speakHTTP1(ctx context.Context, conn net.Conn, certificateAske
 	switch {
 	case err == nil:
 		response.Body.Close()
+	// With TLS 1.3, a server says only now that it wanted a certificate.
 	case certificateAsked && strings.Contains(err.Error(), "tls: "):
 		s.fault("tls-client-certificate", "an answer without a client certificate", "%v", err)
 		s.leave(s.broken, "http1")
@@ -231,7 +237,8 @@ func (s *session) speakHTTP1(ctx context.Context, conn net.Conn, certificateAske
 
 var errNoHTTP = errors.New("not HTTP/1")
 
-// checkConfiguration asks what admission would say.
+// checkConfiguration asks what admission would say. A configuration may be stored all the same, if it was there before
+// the admission was, so the other checks go on.
 func checkConfiguration(_ context.Context, s *session) outcome {
 	if s.hook.Configuration == nil {
 		return outcome{skipped: "no configuration was given"}

@@ -86,6 +86,8 @@ func (a *answer) judge(severities map[string]Severity) {
 	if a.response == nil {
 		return
 	}
+	// Whether the UID is right, and whether a failure has a status, is no part of this: every answer is asked that at
+	// the end, and a hook that gets only that wrong can be judged by the rest of what it says.
 	switch {
 	case a.unreadable["successful"]:
 		return
@@ -102,7 +104,8 @@ func (a *answer) judge(severities map[string]Severity) {
 	}
 }
 
-// readEnvelope finds the response in the body, and reads it field by field.
+// readEnvelope finds the response in the body, and reads it field by field. Decoding it whole, as a client does, would
+// stop at the first field of a wrong type, and all that comes after it would seem to be missing.
 func (a *answer) readEnvelope() {
 	const object = "one JSON object with a response, and nothing behind it"
 	var envelope map[string]json.RawMessage
@@ -161,12 +164,13 @@ func (a *answer) readEnvelope() {
 	}
 }
 
-// responseField is a field of a response and where it belongs.
+// responseField is a field of a response, by its name in JSON, and where it belongs.
 type responseField struct {
 	name string
 	into any
 }
 
+// responseFields are all that there are.
 func responseFields(r *v1alpha1.ResourceInterpreterResponse) []responseField {
 	return []responseField{
 		{"uid", &r.UID}, {"successful", &r.Successful}, {"status", &r.Status},
@@ -225,6 +229,7 @@ func (a *answer) judgeAnswer() {
 	}
 }
 
+// judgeComponents knows no Must: Karmada's client takes any list. But schedulers tell components apart by their names.
 func (a *answer) judgeComponents() {
 	seen := map[string]bool{}
 	for i, c := range a.response.Components {
@@ -241,6 +246,7 @@ func (a *answer) judgeComponents() {
 	}
 }
 
+// judgeDependencies looks at each item by itself. One bad item makes Karmada's client reject all.
 func (a *answer) judgeDependencies() {
 	for i := range a.response.Dependencies {
 		d := &a.response.Dependencies[i]
@@ -300,6 +306,7 @@ func (a *answer) judgePatch(only []string) {
 	if only == nil {
 		return
 	}
+	// The client drops what else has changed, so nothing breaks; but the hook's author believes that it is written.
 	was, is := interpreter.Clone(a.asked.Object).Object, res.Object.Object
 	for _, name := range only {
 		delete(was, name)
@@ -313,7 +320,8 @@ func (a *answer) judgePatch(only []string) {
 // patchOperations are those of RFC 6902, with the fields that each needs beside path.
 var patchOperations = map[string]string{"add": "value", "remove": "", "replace": "value", "move": "from", "copy": "from", "test": "value"}
 
-// checkPatch says what keeps a text from being a patch.
+// checkPatch says what keeps a text from being a patch, whatever it is applied to. Libraries find out only while they
+// apply it, and then say that a path does not exist.
 func checkPatch(text []byte) error {
 	var operations []map[string]json.RawMessage
 	if err := jsonutil.Unmarshal(text, &operations); err != nil {
@@ -339,7 +347,7 @@ func checkPatch(text []byte) error {
 	return nil
 }
 
-// summary is what came back, in a few words.
+// summary is what came back, in a few words, for a person who compares it with what was expected.
 func (a *answer) summary() string {
 	switch {
 	case errors.Is(a.Err, context.DeadlineExceeded):
@@ -366,7 +374,8 @@ func (a *answer) summary() string {
 	return fmt.Sprintf("a failure with code %d: %s", a.response.Status.Code, shown(a.response.Status.Message))
 }
 
-// same says whether two answers to a question mean the same, whatever their order and their words.
+// same says whether two answers to a question mean the same: what patches make of the object counts rather than their
+// text, dependencies may come in any order, and messages are for people.
 func (a *answer) same(b *answer) bool {
 	if a.level != b.level {
 		return false

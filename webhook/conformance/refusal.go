@@ -14,7 +14,8 @@ import (
 	"github.com/kubeinterpret/interpret/webhook"
 )
 
-// nonsense are the questions that no hook can answer, by the check that asks them.
+// nonsense are the questions that no hook can answer, by the check that asks them. Those in which a hook may get stuck
+// before it has read the UID are early.
 var nonsense = map[string]probe{
 	// Who reads operations as one of a list finds it while reading the question.
 	"unknown-operation": {early: true, wrap: func(c *v1alpha1.ResourceInterpreterContext) any {
@@ -64,6 +65,7 @@ func refuses(id string) func(context.Context, *session) outcome {
 	}
 }
 
+// refuses says whether a client understands that there is no answer. Of an HTTP status it understands little more.
 func (a *answer) refuses() bool {
 	return a.level == refused || a.Err == nil && a.Status >= http.StatusBadRequest
 }
@@ -210,6 +212,7 @@ func (a *answer) asksWithUID() bool {
 	return uid == a.uid
 }
 
+// wantUID and gotUID are the two halves of a problem with a UID.
 func wantUID(a *answer) string { return fmt.Sprintf("uid %q, that of the request", a.uid) }
 
 func gotUID(a *answer) string {
@@ -222,8 +225,10 @@ func gotUID(a *answer) string {
 // statusIsThere says whether a failure has a status that could be read, or one that could not.
 func statusIsThere(a *answer) bool { return a.response.Status != nil || a.unreadable["status"] }
 
+// explained is a failure whose reason can be looked at.
 func explained(a *answer) bool { return failure(a) && a.response.Status != nil }
 
+// constant expects the same of all answers.
 func constant(text string) func(*answer) string { return func(*answer) string { return text } }
 
 // noFailure is a reason that does not arise, since failures are provoked; but a hook may turn all of them away by

@@ -94,7 +94,8 @@ func (s *session) tls(protocols ...string) *tls.Config {
 	return c
 }
 
-// probe is something to send to a hook. What is not set is as Karmada has it.
+// probe is something to send to a hook. What is not set is as Karmada has it: the method, the headers, the query, and a
+// UID that no question had before.
 type probe struct {
 	question *Question
 	// request is asked in the place of the question's own.
@@ -184,6 +185,7 @@ func (s *session) ask(ctx context.Context, p probe) *answer {
 	return a
 }
 
+// usualHeader are the headers that Karmada sends.
 func usualHeader() http.Header {
 	return http.Header{
 		"Content-Type": {"application/json"},
@@ -220,7 +222,8 @@ func (s *session) body(p *probe, a *answer) ([]byte, error) {
 	return body, nil
 }
 
-// send sends a request once. Again says that the hook wants it once more, after a pause.
+// send sends a request once. Again says that the hook wants it once more, after a pause: with the same body, and so with
+// the same UID. Redirections are not followed, or an object would go where nobody meant it to.
 func (s *session) send(ctx context.Context, a *answer, body []byte, raw bool) (pause time.Duration, again bool) {
 	a.Status, a.ResponseHeader, a.ResponseBody, a.Err = 0, nil, "", nil
 	trace := &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { a.reused = c.Reused }}
@@ -329,7 +332,8 @@ func (s *session) hear(a *answer) *answer {
 	return a
 }
 
-// firsts asks the questions, once.
+// firsts asks the questions as Karmada does, once. A hook that stumbles over the query is asked without it from then on:
+// that is one mistake, and not one in every answer.
 func (s *session) firsts(ctx context.Context) []*answer {
 	if s.first != nil {
 		return s.first
@@ -357,7 +361,8 @@ func (s *session) firsts(ctx context.Context) []*answer {
 	return s.first
 }
 
-// sound are the first answers that are usable, the best one for each operation.
+// sound are the first answers that are usable, the best one for each operation. Other forms are tried with these only:
+// what goes wrong in the usual form proves nothing in another, and one kind is as good as forty.
 func (s *session) sound(ctx context.Context) []*answer {
 	var list []*answer
 	byOperation := map[interpreter.Operation]int{}

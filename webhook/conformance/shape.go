@@ -15,7 +15,8 @@ const (
 	slowTries = 3
 )
 
-// shaped is a check of the form of the first answers. Relevant says which it is about, and nil that it is about all.
+// shaped is a check of the form of the first answers: it tells of the flaws that they were found to have under its name.
+// Relevant says which answers it is about, nil that it is about all; none is the reason for skipping it without any.
 func shaped(id string, relevant func(*answer) bool, none string) func(context.Context, *session) outcome {
 	return func(ctx context.Context, s *session) outcome {
 		var o outcome
@@ -73,7 +74,8 @@ func gave[T any](out interpreter.Output) bool {
 // limited is an output that may change some fields only.
 func limited(out interpreter.Output) bool { return out.Only != nil }
 
-// checkLatency asks those questions again that were answered slowly.
+// checkLatency asks those questions again that were answered slowly. The best time counts: what was slow once may have
+// been the network, or this machine.
 func checkLatency(ctx context.Context, s *session) outcome {
 	var o outcome
 	asked := false
@@ -99,7 +101,8 @@ func checkLatency(ctx context.Context, s *session) outcome {
 	return o
 }
 
-// checkAnswered insists on an answer where there is a sample for the very operation.
+// checkAnswered insists on an answer where there is a sample for the very operation. Without it, a hook that says no to
+// everything would keep all the rules.
 func checkAnswered(ctx context.Context, s *session) outcome {
 	var o outcome
 	samples := 0

@@ -86,12 +86,15 @@ func checkTimeoutQuery(ctx context.Context, s *session) outcome {
 	return compare(func(*answer) []probe { return []probe{{timeout: "30s"}, {timeout: "29s"}} })(ctx, s)
 }
 
+// withoutEnvelope leaves out what says the same in every question. Karmada always sends it; people who try a hook by
+// hand do not.
 func withoutEnvelope(*answer) []probe {
 	return []probe{{wrap: func(c *v1alpha1.ResourceInterpreterContext) any {
 		return &v1alpha1.ResourceInterpreterContext{Request: c.Request}
 	}}}
 }
 
+// withUnknownFields asks as a later version of Karmada might, at all levels but the object, whose fields are its own.
 func withUnknownFields(*answer) []probe {
 	type request struct {
 		*v1alpha1.ResourceInterpreterRequest
@@ -106,6 +109,7 @@ func withUnknownFields(*answer) []probe {
 	}}}
 }
 
+// withNulls has null where Go leaves out what is empty. Clients in other languages write it.
 func withNulls(*answer) []probe {
 	// Fields of the outer type hide those of the same name that would be left out when they are empty.
 	type request struct {
@@ -121,6 +125,7 @@ func withNulls(*answer) []probe {
 	}}}
 }
 
+// withCharset says what is true of all JSON. Karmada does not say it, and its own server refuses it.
 func withCharset(*answer) []probe {
 	return []probe{{header: headerWith("Content-Type", "application/json; charset=utf-8"), early: true}}
 }
@@ -147,6 +152,7 @@ func withOtherCase(*answer) []probe {
 // oddText has what JSON must escape, what takes several bytes, and what some languages take for the end of a line.
 const oddText = "\x00\x1f\"\\/\u2028é漢字\U0001F642</script>"
 
+// withOddText puts the text where any object may have some.
 func withOddText(a *answer) []probe {
 	return []probe{{request: annotated(a.question.Request, oddText)}}
 }
@@ -176,8 +182,10 @@ func named(req *interpreter.Request, name string) *interpreter.Request {
 	return &other
 }
 
+// withoutName asks about an object that is yet to get one.
 func withoutName(a *answer) []probe { return []probe{{request: named(a.question.Request, "")}} }
 
+// withReplicas asks for another number. Zero is one: a hook that takes it for a missing one scales to something else.
 func withReplicas(n int32) func(*answer) []probe {
 	return func(a *answer) []probe {
 		other := *a.question.Request
@@ -186,6 +194,7 @@ func withReplicas(n int32) func(*answer) []probe {
 	}
 }
 
+// withItems replaces the status items.
 func withItems(items func(*interpreter.Request) []interpreter.AggregatedStatusItem) func(*answer) []probe {
 	return func(a *answer) []probe {
 		other := *a.question.Request
@@ -194,6 +203,7 @@ func withItems(items func(*interpreter.Request) []interpreter.AggregatedStatusIt
 	}
 }
 
+// noItems is what Karmada has before the first cluster reports. The field is not sent then.
 func noItems(*interpreter.Request) []interpreter.AggregatedStatusItem { return nil }
 
 // partialItems are what clusters report that have not got so far.
@@ -246,10 +256,12 @@ func understood(op interpreter.Operation, form func(*answer) []probe) func(conte
 	}
 }
 
+// withOddName has a name that no API server would store for most kinds, and some would for others.
 func withOddName(a *answer) []probe {
 	return []probe{{request: named(a.question.Request, "système:контроллер\x01%2F\U0001F642")}}
 }
 
+// withoutObserved asks for Retain with half of what it takes.
 func withoutObserved(*answer) []probe {
 	return []probe{{wrap: func(c *v1alpha1.ResourceInterpreterContext) any {
 		c.Request.ObservedObject = nil
@@ -273,7 +285,8 @@ func checkLargeObject(ctx context.Context, s *session) outcome {
 	return outcome{skipped: "no question was answered with success"}
 }
 
-// checkTooLarge asks what is too much to ask. A hook without a limit may answer.
+// checkTooLarge asks what is too much to ask. A hook without a limit may answer. One that cuts the question off will
+// say that it is no JSON, and its caller will look for the mistake in the wrong place.
 func checkTooLarge(ctx context.Context, s *session) outcome {
 	sound := s.sound(ctx)
 	if len(sound) == 0 {
@@ -304,7 +317,8 @@ func checkResent(ctx context.Context, s *session) outcome {
 	})(ctx, s)
 }
 
-// checkIdempotence asks the same question again, and wants the same answer.
+// checkIdempotence asks the same question again, and wants the same answer. Controllers ask whenever an object is looked
+// at, and act on every difference. Answers that differ are no reason for other checks to complain as well.
 func checkIdempotence(ctx context.Context, s *session) outcome {
 	var o outcome
 	sound := s.sound(ctx)
@@ -324,7 +338,8 @@ func checkIdempotence(ctx context.Context, s *session) outcome {
 	return o
 }
 
-// checkKeepAlive asks twice in a row, and wants the second question to find the first one's connection.
+// checkKeepAlive asks twice in a row, and wants the second question to find the first one's connection. A hook that
+// closes it works, at the price of a TLS handshake for each question.
 func checkKeepAlive(ctx context.Context, s *session) outcome {
 	sound := s.sound(ctx)
 	if len(sound) == 0 {
