@@ -4,6 +4,10 @@
 // A [Handler] answers as a hook: it puts any [interpreter.Interpreter] behind HTTP, and a [Server] gives it
 // TLS, probes, metrics and an orderly end. Who writes a hook in Go needs a [Hook], a Handler and a Server.
 //
+// What is not peculiar to this protocol serves other hooks as well: an [Endpoint] is the HTTP around any answer, with
+// its limits, log and metrics, and [Callers] make what calls any hook. Reviews of admission and conversion go
+// through them.
+//
 // # What Karmada's client does not do, and this one does
 //
 // A hook written for Karmada can be called unchanged, and Karmada can call what this package serves. What is
