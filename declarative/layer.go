@@ -117,8 +117,8 @@ func (e *LoadError) Error() string {
 func (e *LoadError) Unwrap() error { return e.Err }
 
 // Replace puts other customizations in the place of the present ones, at once for all that ask afterwards. A
-// customization that is broken leaves its last good version, by name, in force, or is left out if there is
-// none. The error joins a *LoadError for each mistake; the sound customizations are in force all the same.
+// customization that is broken leaves its last good version, by name and UID, in force, or is left out if there
+// is none. The error joins a *LoadError for each mistake; the sound customizations are in force all the same.
 // What did not change is not compiled again.
 func (l *Layer) Replace(customizations []*Customization) error {
 	l.replacing.Lock()
@@ -154,7 +154,10 @@ func (l *Layer) compileAll(customizations []*Customization) (map[string]*compile
 		fresh, err := l.compile(c, old.compiled[c.Name])
 		if err != nil {
 			errs = append(errs, err)
-			fresh = old.compiled[c.Name]
+			// Another object of the same name has no claim on what the one before it said.
+			if fresh = old.compiled[c.Name]; fresh != nil && fresh.source.UID != c.UID {
+				fresh = nil
+			}
 		}
 		if fresh != nil {
 			good[c.Name] = fresh

@@ -284,6 +284,12 @@ func TestReplaceKeepsTheLastGoodVersionOfWhatBreaks(t *testing.T) {
 	deployment := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"}}
 	assert.Empty(t, by(t, chain, deployment), "what is no longer there is gone")
 
+	// One that was deleted and made anew is another, which has no last good version.
+	anew := custom("a", "statusReflection", "function ReflectStatus(o")
+	anew.UID = "another"
+	require.Error(t, layer.Replace([]*declarative.Customization{anew}))
+	assert.Empty(t, by(t, chain, widget()))
+
 	require.NoError(t, layer.Replace(nil))
 	assert.Empty(t, by(t, chain, widget()))
 }

@@ -249,7 +249,7 @@ type hookSet struct {
 
 // Replace puts other configurations in the place of the present ones, at once for all that ask afterwards;
 // they are not modified, and must not be afterwards. One that is invalid leaves its last good version, by
-// name, in force, or is left out if there is none. The error joins a *ConfigurationError for each; the valid
+// name and UID, in force, or is left out if there is none. The error joins a *ConfigurationError for each; the valid
 // ones are in force all the same. A hook that did not change keeps its connections and its breaker.
 func (l *Layer) Replace(configurations []*v1alpha1.ResourceInterpreterWebhookConfiguration) error {
 	l.replacing.Lock()
@@ -267,7 +267,11 @@ func (l *Layer) Replace(configurations []*v1alpha1.ResourceInterpreterWebhookCon
 		seen[c.Name] = true
 		if err = Validate(c).ToAggregate(); err != nil {
 			errs = append(errs, &ConfigurationError{c.Name, err})
-			c = old.valid[c.Name]
+			uid := c.UID
+			// Another object of the same name has no claim on the hooks of the one before it.
+			if c = old.valid[c.Name]; c != nil && c.UID != uid {
+				c = nil
+			}
 		}
 		if c != nil {
 			fresh.valid[c.Name] = c

@@ -242,6 +242,14 @@ func TestReplaceKeepsTheLastGoodVersion(t *testing.T) {
 	assert.Same(t, before[0], l.Rules(workloadKind, interpreter.InterpretHealth)[0], "the hook did not change")
 	assert.Len(t, l.Entries(), 2)
 
+	// One that was deleted and made anew is another, which has no last good version.
+	anew := bad.DeepCopy()
+	anew.UID = "another"
+	require.Error(t, l.Replace([]*v1alpha1.ResourceInterpreterWebhookConfiguration{anew}))
+	assert.Empty(t, l.Entries())
+
+	require.NoError(t, l.Replace([]*v1alpha1.ResourceInterpreterWebhookConfiguration{good}))
+	before = l.Rules(workloadKind, interpreter.InterpretHealth)
 	require.NoError(t, l.Replace(nil))
 	assert.Empty(t, l.Rules(workloadKind, interpreter.InterpretHealth))
 	// Who was on its way goes on.

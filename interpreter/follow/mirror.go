@@ -149,12 +149,7 @@ func (f *Follower) reflect(ctx context.Context, m *mirror) {
 				return nil, err
 			}
 			// A server that has forgotten the past says so in a watch that had begun well.
-			return watch.Filter(w, func(e watch.Event) (watch.Event, bool) {
-				if e.Type == watch.Error {
-					f.tried(ctx, apierrors.FromObject(e.Object))
-				}
-				return e, true
-			}), nil
+			return newNoticing(w, func(status runtime.Object) { f.tried(ctx, apierrors.FromObject(status)) }), nil
 		},
 	}, f.client)
 	logger := logr.FromSlogHandler(f.logger.Handler())
@@ -166,6 +161,42 @@ func (f *Follower) reflect(ctx context.Context, m *mirror) {
 		Backoff:         &backoff,
 	})
 	r.RunWithContext(logr.NewContext(ctx, logger))
+}
+
+// noticing is a watch of which errors are noticed. Unlike watch.Filter it ends when it is stopped, also if there is an
+// event that nobody takes.
+type noticing struct {
+	watch.Interface
+	events chan watch.Event
+	done   chan struct{}
+	stop   sync.Once
+}
+
+func newNoticing(inner watch.Interface, notice func(status runtime.Object)) *noticing {
+	n := &noticing{Interface: inner, events: make(chan watch.Event), done: make(chan struct{})}
+	go func() {
+		defer close(n.events)
+		for e := range inner.ResultChan() {
+			if e.Type == watch.Error {
+				notice(e.Object)
+			}
+			select {
+			case n.events <- e:
+			case <-n.done:
+				return
+			}
+		}
+	}()
+	return n
+}
+
+// ResultChan gives the events.
+func (n *noticing) ResultChan() <-chan watch.Event { return n.events }
+
+// Stop ends the watch.
+func (n *noticing) Stop() {
+	n.stop.Do(func() { close(n.done) })
+	n.Interface.Stop()
 }
 
 // tried keeps account of whether the server could be read.

@@ -31,8 +31,8 @@ type reporter struct {
 	close    func()
 	// told is what was said last, by object.
 	told map[string]notice
-	// good are the objects that have been in force in some version.
-	good map[string]bool
+	// good are the objects that have been in force in some version, by name.
+	good map[string]types.UID
 }
 
 // notice is what is said about an object. Equal ones are said once.
@@ -43,7 +43,7 @@ type notice struct {
 }
 
 func (f *Follower) newReporter(ctx context.Context) *reporter {
-	r := &reporter{follower: f, told: map[string]notice{}, good: map[string]bool{}, close: func() {}}
+	r := &reporter{follower: f, told: map[string]notice{}, good: map[string]types.UID{}, close: func() {}}
 	if !f.events {
 		return r
 	}
@@ -62,13 +62,17 @@ func (r *reporter) report(items []*item, problems []Problem) {
 		byName[p.Name] = append(byName[p.Name], p)
 	}
 	told := map[string]notice{}
-	good := map[string]bool{}
+	good := map[string]types.UID{}
 	broken := 0
 	for _, it := range items {
 		name := it.GetName()
 		list := byName[name]
 		isBroken := slices.ContainsFunc(list, func(p Problem) bool { return p.Broken })
-		good[name] = r.good[name] || !isBroken
+		last, hasGood := r.good[name]
+		hasGood = hasGood && last == it.GetUID() || !isBroken
+		if hasGood {
+			good[name] = it.GetUID()
+		}
 		if isBroken {
 			broken++
 		}
@@ -79,7 +83,7 @@ func (r *reporter) report(items []*item, problems []Problem) {
 			continue
 		}
 		text := textOf(list)
-		if isBroken && good[name] {
+		if isBroken && hasGood {
 			text += "; the last good version stays in force"
 		}
 		n := notice{it.GetUID(), it.GetGeneration(), text}
