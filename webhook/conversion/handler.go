@@ -67,6 +67,9 @@ func NewHandler(converters *Set, options ...webhook.HandlerOption) (*Handler, er
 // Replace puts other converters in the place of the present ones, at once for all reviews that come afterwards.
 func (h *Handler) Replace(converters *Set) { h.converters.Store(converters) }
 
+// Converters are those that are in force.
+func (h *Handler) Converters() *Set { return h.converters.Load() }
+
 const reviewKind = "ConversionReview"
 
 var envelope = metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: reviewKind}
