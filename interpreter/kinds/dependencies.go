@@ -151,29 +151,27 @@ func (t *table) nearestInGroup(kind schema.GroupVersionKind) string {
 	return ""
 }
 
-// Guard makes an interpreter of another, whose dependencies are refused if there is a certain problem with one of
-// them; such an answer is an interpreter.ErrInvalidResult. All other operations are passed on.
-func (k *Kinds) Guard(in interpreter.Interpreter) interpreter.Interpreter {
-	return interpreter.Func(func(ctx context.Context, req *interpreter.Request) (*interpreter.Result, error) {
-		res, err := in.Interpret(ctx, req)
-		if err != nil || req.Operation != interpreter.InterpretDependency {
-			return res, err
+// Guard refuses dependencies with which there is a certain problem, for interpreter.Chain.WithChecks:
+//
+//	chain = chain.WithChecks(k.Guard())
+//
+// Each error is an interpreter.ErrInvalidResult with a *DependencyProblem, whose index is the place among the sorted
+// dependencies of the rule. If a source cannot be asked, its error is the only one, since unchecked is not checked.
+func (k *Kinds) Guard() interpreter.Check {
+	return func(ctx context.Context, req *interpreter.Request, res *interpreter.Result) []error {
+		if req.Operation != interpreter.InterpretDependency {
+			return nil
 		}
 		problems, err := k.CheckDependencies(ctx, req.Object, res.Dependencies)
+		if err != nil {
+			return []error{err}
+		}
+		var errs []error
 		for _, p := range problems {
 			if p.Certain {
-				err = errors.Join(err, p)
+				errs = append(errs, fmt.Errorf("%w: %w", interpreter.ErrInvalidResult, p))
 			}
 		}
-		if err == nil {
-			return res, nil
-		}
-		if len(problems) > 0 {
-			err = fmt.Errorf("%w: %w", interpreter.ErrInvalidResult, err)
-		}
-		return nil, &interpreter.Error{
-			Operation: req.Operation, Kind: req.Kind(), Namespace: req.Object.GetNamespace(), Name: req.Object.GetName(),
-			Source: res.Source, Err: err,
-		}
-	})
+		return errs
+	}
 }

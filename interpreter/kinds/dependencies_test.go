@@ -2,7 +2,8 @@ package kinds
 
 import (
 	"context"
-	"errors"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubeinterpret/interpret/interpreter"
 )
@@ -132,33 +134,49 @@ func TestDependenciesOfAnObjectWithoutNamespace(t *testing.T) {
 	}
 }
 
+// layer has one rule for everything.
+type layer struct{ interpreter.Interpreter }
+
+func (l layer) Name() string { return "customization" }
+
+func (l layer) Rules(schema.GroupVersionKind, interpreter.Operation) []*interpreter.Rule {
+	return []*interpreter.Rule{{Name: "web", Interpreter: l}}
+}
+
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	var answer []interpreter.DependentObjectReference
-	var failure error
-	guard := newZoo(t).Guard(interpreter.Func(func(context.Context, *interpreter.Request) (*interpreter.Result, error) {
-		return &interpreter.Result{Dependencies: answer, Source: interpreter.Source{Layer: "customization", Rule: "web"}}, failure
-	}))
+	server := newAPIServer(t)
+	chainWith := func(k *Kinds) *interpreter.Chain {
+		return interpreter.NewChain(layer{interpreter.Func(func(context.Context, *interpreter.Request) (*interpreter.Result, error) {
+			return &interpreter.Result{Dependencies: slices.Clone(answer), Health: interpreter.HealthOfBool(true)}, nil
+		})}).WithChecks(k.Guard())
+	}
+	chain := chainWith(newZoo(t))
 	req := &interpreter.Request{Operation: interpreter.InterpretDependency, Object: object("apps/v1", "Deployment", "shop")}
 
-	answer = references("v1 ConfigMap shop/a", "apps/v1beta1 Deployment shop/b", "un.known/v1 Kind c")
-	res, err := guard.Interpret(t.Context(), req)
+	answer = references("apps/v1beta1 Deployment shop/b", "un.known/v1 Kind c", "v1 ConfigMap shop/a")
+	res, err := chain.Interpret(t.Context(), req)
 	require.NoError(t, err)
 	assert.Equal(t, answer, res.Dependencies)
 
 	answer = references("v1 ConfigMap shop/a", "v1 Secret b", "v1 Scret shop/b", "apps/v1beta1 Deployment shop/b")
-	_, err = guard.Interpret(t.Context(), req)
-	require.EqualError(t, err, `InterpretDependency of apps/v1 Deployment shop/web by customization web: invalid result: dependencies[1] v1 Secret b: the namespace is missing; v1 Secret is in namespaces
-dependencies[2] v1 Scret shop/b: there is no resource or kind "v1 Scret", did you mean Secret?`)
+	_, err = chain.Interpret(t.Context(), req)
+	require.EqualError(t, err, `InterpretDependency of apps/v1 Deployment shop/web by customization web: invalid result: dependencies[2] v1 Scret shop/b: there is no resource or kind "v1 Scret", did you mean Secret?
+invalid result: dependencies[3] v1 Secret b: the namespace is missing; v1 Secret is in namespaces`)
 	require.ErrorIs(t, err, interpreter.ErrInvalidResult)
 	require.ErrorIs(t, err, ErrNamespaceMissing)
 	var problem *DependencyProblem
 	require.ErrorAs(t, err, &problem)
-	assert.Equal(t, answer[1], problem.Dependency)
+	assert.Equal(t, answer[2], problem.Dependency)
 
-	_, err = guard.Interpret(t.Context(), &interpreter.Request{Operation: interpreter.InterpretHealth, Object: req.Object})
+	_, err = chain.Interpret(t.Context(), &interpreter.Request{Operation: interpreter.InterpretHealth, Object: req.Object})
 	require.NoError(t, err)
-	failure = errors.New("the rule failed")
-	_, err = guard.Interpret(t.Context(), req)
-	require.Equal(t, failure, err)
+
+	// What cannot be checked is not let through.
+	server.set(func(s *apiServer) {
+		s.down = func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }
+	})
+	_, err = chainWith(New(Discovery(server.client))).Interpret(t.Context(), req)
+	require.ErrorContains(t, err, "by customization web: dependencies[0]: asking the API server which kinds there are: ")
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter/definition"
 )
 
-// Source is where kinds are known from: Standard, Definitions or Discovery.
+// Source is where kinds are known from: Standard, Definitions, Listed or Discovery.
 type Source interface {
 	// load lists what there is. Before is what it said last, nil at first; giving it back means that nothing has
 	// changed, and the table that was made from it stays.
@@ -189,6 +189,32 @@ func (s definitions) load(_ context.Context, before *listing) (*listing, error) 
 		}
 	}
 	l := &listing{definitions: all}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		l.groups = append(l.groups, *byName[name])
+	}
+	return l, nil
+}
+
+// Listed is a source of kinds of which only that is known, such as those that there are rules for. Their plural is
+// guessed as apimachinery guesses it, and they are taken to be in namespaces.
+func Listed(list ...schema.GroupVersionKind) Source { return listed(slices.Clone(list)) }
+
+type listed []schema.GroupVersionKind
+
+func (s listed) load(_ context.Context, before *listing) (*listing, error) {
+	if before != nil {
+		return before, nil
+	}
+	byName := map[string]*group{}
+	for _, kind := range s {
+		if byName[kind.Group] == nil {
+			byName[kind.Group] = &group{name: kind.Group}
+		}
+		g := byName[kind.Group]
+		plural, singular := meta.UnsafeGuessKindToResource(kind)
+		g.resources = append(g.resources, &Resource{Kind: kind, Name: plural, Singular: singular.Resource, Namespaced: true})
+	}
+	l := &listing{}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		l.groups = append(l.groups, *byName[name])
 	}
