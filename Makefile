@@ -90,6 +90,10 @@ envtest: ## build the API server that make e2e runs, unless KUBEBUILDER_ASSETS n
 e2e: envtest ## test against a real API server
 	@assets=$$(GO='$(GO)' test/envtest/build.sh 2>/dev/null) && cd test/e2e && KUBEBUILDER_ASSETS="$$assets" $(GO) test -count=1
 
+.PHONY: kind-table
+kind-table: envtest ## write the table of the kinds that Kubernetes serves, as an API server tells them
+	@assets=$$(GO='$(GO)' test/envtest/build.sh 2>/dev/null) && cd test/e2e && KUBEBUILDER_ASSETS="$$assets" $(GO) run ./kindtable '$(abspath $(OUT))/interpreter/kinds/standard.json'
+
 .PHONY: cases
 cases: ## run recorded cases: make cases DIR=path
 	$(if $(DIR),,$(error name the directory of the cases: make cases DIR=path))
