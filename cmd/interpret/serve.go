@@ -23,11 +23,11 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
 
-	"github.com/kubeinterpret/interpret/builtin/crd"
 	"github.com/kubeinterpret/interpret/builtin/thirdparty"
 	"github.com/kubeinterpret/interpret/declarative"
 	declarativelive "github.com/kubeinterpret/interpret/declarative/live"
 	"github.com/kubeinterpret/interpret/interpreter"
+	"github.com/kubeinterpret/interpret/interpreter/definition"
 	definitionlive "github.com/kubeinterpret/interpret/interpreter/definition/live"
 	"github.com/kubeinterpret/interpret/interpreter/follow"
 	"github.com/kubeinterpret/interpret/interpreter/v1alpha1"
@@ -71,9 +71,10 @@ type serveOptions struct {
 
 	logFormat, logLevel string
 
-	body     string
-	inFlight int
-	answer   time.Duration
+	body      string
+	bodyLimit int64
+	inFlight  int
+	answer    time.Duration
 }
 
 // newServe makes interpret serve.
@@ -177,6 +178,13 @@ func (o *serveOptions) complete(flags *pflag.FlagSet) error {
 	if o.selfSigned && !flags.Changed("drain") {
 		o.drain = 0
 	}
+	limit, err := resource.ParseQuantity(o.body)
+	if err != nil {
+		return usage("--limit-body: %q is no quantity such as 8Mi", o.body)
+	}
+	if o.bodyLimit = limit.Value(); o.bodyLimit <= 0 || o.inFlight <= 0 || o.answer <= 0 {
+		return usage("limits must be positive, got --limit-body %s, --limit-in-flight %d and --limit-answer-time %s", o.body, o.inFlight, o.answer)
+	}
 	if _, _, err := net.SplitHostPort(o.listen); err != nil {
 		return usage("--listen: %q is no address such as %s", o.listen, defaultListen)
 	}
@@ -194,6 +202,15 @@ func (o *serveOptions) run(ctx context.Context, s *session) error {
 	}
 	logger := newLogger(s, o.logFormat, logLevels[o.logLevel])
 	registry := newRegistry()
+	var listener net.Listener
+	if o.registration.print == "" || o.selfSigned {
+		// Before the rules, since a hook that leads here is known by the address.
+		var err error
+		if listener, err = o.open(ctx); err != nil {
+			return err
+		}
+		defer listener.Close()
+	}
 	rules, err := o.rules(ctx, s, logger, registry)
 	if err != nil {
 		return err
@@ -210,7 +227,7 @@ func (o *serveOptions) run(ctx context.Context, s *session) error {
 			}
 		})
 	}
-	if o.registration.print != "" && !o.selfSigned {
+	if listener == nil {
 		bundle, err := o.registration.bundle()
 		if err != nil {
 			return err
@@ -220,7 +237,7 @@ func (o *serveOptions) run(ctx context.Context, s *session) error {
 		}
 		return o.registration.printTo(s, rules, bundle)
 	}
-	server, listener, err := o.server(ctx, s, logger, registry, rules)
+	server, err := o.server(ctx, s, logger, registry, rules)
 	if err != nil {
 		return err
 	}
@@ -309,7 +326,7 @@ func (o *serveOptions) rulesInFiles(ctx context.Context, s *session, r *servedRu
 		defer hooks.Close()
 		return files.run(ctx)
 	})
-	r.chain = newChain(customizations, hooks, bundle)
+	r.chain = newChain(customizations, hooks, bundle, layersOfCRDs(&rules.definitions, true)...)
 	return nil
 }
 
@@ -317,6 +334,7 @@ func (o *serveOptions) rulesInFiles(ctx context.Context, s *session, r *servedRu
 type fileRules struct {
 	customizations *declarative.Layer
 	webhooks       *webhook.Layer
+	definitions    changingDefinitions
 	// hooks is nil once its addresses have been looked at. Later the configurations that they are for may come and go.
 	hooks  *hookFlags
 	logger *slog.Logger
@@ -332,14 +350,17 @@ func (f *fileRules) parse(s *session, inputs []input) (put func() ([]slog.Attr, 
 	if f.hooks != nil {
 		errs = append(errs, f.hooks.check(d.configurations))
 	}
-	return func() ([]slog.Attr, error) { return f.put(d) }, errors.Join(errs...)
+	definitions, err := definition.NewSet(d.definitions...)
+	errs = append(errs, err)
+	return func() ([]slog.Attr, error) { return f.put(d, definitions) }, errors.Join(errs...)
 }
 
 // put puts everything in force or nothing.
-func (f *fileRules) put(d *declared) ([]slog.Attr, error) {
+func (f *fileRules) put(d *declared, definitions *definition.Set) ([]slog.Attr, error) {
 	if err := f.customizations.ReplaceAll(d.customizations); err != nil {
 		return nil, &failure{err}
 	}
+	f.definitions.set.Store(definitions)
 	f.hooks = nil
 	for _, conflict := range f.customizations.Conflicts() {
 		f.logger.Warn("a conflict", "problem", conflict.Error())
@@ -394,7 +415,7 @@ func (o *serveOptions) rulesOnServer(r *servedRules, bundle *thirdparty.Bundle, 
 	logger.Info("rules come from an API server", "server", config.Host)
 	r.stored = customizations
 	r.webhooks = webhooks
-	r.chain = newChain(customizations, webhooks, bundle, crd.New(definitions), crd.KStatus(definitions))
+	r.chain = newChain(customizations, webhooks, bundle, layersOfCRDs(definitions, true)...)
 	r.follow = append(r.follow, customizations.Run, definitions.Run, resolver.Run, func(ctx context.Context) error {
 		defer hooks.Close()
 		return webhooks.Run(ctx)
@@ -449,20 +470,35 @@ func (o *serveOptions) skip(logger *slog.Logger) func(string, *v1alpha1.Resource
 	}
 }
 
-// server makes the server, and what it listens on. Mistakes in flags that only show now are still told as such.
-func (o *serveOptions) server(ctx context.Context, s *session, logger *slog.Logger, registry *prometheus.Registry, rules *servedRules) (_ *webhook.Server, _ net.Listener, err error) {
-	limit, err := resource.ParseQuantity(o.body)
+// open listens. With a certificate of its own, a server that nobody has given an address is found there.
+func (o *serveOptions) open(ctx context.Context) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
 	if err != nil {
-		return nil, nil, usage("--limit-body: %q is no quantity such as 8Mi", o.body)
+		return nil, fmt.Errorf("--listen %s: %w", o.listen, withoutAddress(err))
 	}
+	if o.selfSigned && o.registration.url == "" && o.registration.service == "" {
+		host, port, err := net.SplitHostPort(listener.Addr().String())
+		if err != nil {
+			return nil, errors.Join(err, listener.Close())
+		}
+		if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+			host = "localhost"
+		}
+		o.registration.url = "https://" + net.JoinHostPort(host, port)
+	}
+	return listener, nil
+}
+
+// server makes the server. Mistakes in flags that only show now are still told as such.
+func (o *serveOptions) server(ctx context.Context, s *session, logger *slog.Logger, registry *prometheus.Registry, rules *servedRules) (*webhook.Server, error) {
 	questions, err := webhook.NewHandler(rules.chain, webhook.WithLogger(logger), webhook.WithHandlerRegisterer(registry),
-		webhook.WithBodyLimit(limit.Value()), webhook.WithMaxInFlight(o.inFlight), webhook.WithMaxTime(o.answer))
+		webhook.WithBodyLimit(o.bodyLimit), webhook.WithMaxInFlight(o.inFlight), webhook.WithMaxTime(o.answer))
 	if err != nil {
-		return nil, nil, usage("limits: %w", err)
+		return nil, err
 	}
 	reviews, err := admission.New(rules.stored, admission.WithLogger(logger), admission.WithRegisterer(registry), admission.WithLayerOptions(declarative.WithEngine(rules.engine)))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	options := []webhook.ServerOption{
 		webhook.WithServerLogger(logger), webhook.WithGatherer(registry), webhook.WithPage(validatePath, reviews),
@@ -473,30 +509,21 @@ func (o *serveOptions) server(ctx context.Context, s *session, logger *slog.Logg
 	if rules.ready != nil {
 		options = append(options, webhook.WithReady(rules.ready))
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--listen %s: %w", o.listen, withoutAddress(err))
-	}
-	defer func() {
-		if err != nil {
-			_ = listener.Close()
-		}
-	}()
 	options = append(options, o.flagOption("--drain and --grace", webhook.WithShutdown(o.drain, o.grace)))
 	if o.pprof != "" {
 		options = append(options, o.flagOption("--pprof-address", webhook.WithPprof(o.pprof)))
 	}
 	if o.selfSigned {
 		// The last one, for it prints what is only right if nothing else is wrong.
-		options = append(options, func(server *webhook.Server) error { return o.certify(ctx, s, server, listener.Addr(), rules) })
+		options = append(options, func(server *webhook.Server) error { return o.certify(ctx, s, server, rules) })
 	} else {
 		options = append(options, webhook.WithCertificateFiles(o.certificate, o.key))
 	}
 	server, err := webhook.NewServer(o.paths(questions), options...)
 	if err != nil {
-		return nil, nil, o.serverError(err)
+		return nil, o.serverError(err)
 	}
-	return server, listener, nil
+	return server, nil
 }
 
 // flagOption is an option of which a mistake is one of a flag.
@@ -539,26 +566,17 @@ func (o *serveOptions) paths(questions http.Handler) http.Handler {
 }
 
 // certify makes a certificate for a first try, and prints what callers need to trust it.
-func (o *serveOptions) certify(ctx context.Context, s *session, server *webhook.Server, address net.Addr, rules *servedRules) error {
-	host, port, err := net.SplitHostPort(address.String())
-	if err != nil {
-		return err
-	}
+func (o *serveOptions) certify(ctx context.Context, s *session, server *webhook.Server, rules *servedRules) error {
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
-	if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
-		hosts = append([]string{host}, hosts...)
-	} else if name, err := os.Hostname(); err == nil {
+	if name, err := os.Hostname(); err == nil {
 		hosts = append(hosts, name)
-	}
-	if o.registration.url == "" && o.registration.service == "" {
-		o.registration.url = "https://" + net.JoinHostPort(hosts[0], port)
 	}
 	own, err := o.registration.client("", nil)
 	if err != nil {
 		return err
 	}
-	if named, _, err := net.SplitHostPort(addressOf(&own)); err == nil {
-		hosts = append(hosts, named)
+	if host, _, err := net.SplitHostPort(addressOf(&own)); err == nil {
+		hosts = append(hosts, host)
 	}
 	pair, authority, err := selfSigned(hosts)
 	if err != nil {
