@@ -45,8 +45,23 @@ func (p *DependencyProblem) Error() string {
 		why += "; " + kind + " is in namespaces"
 	case errors.Is(p.Err, ErrNamespaceSuperfluous):
 		why += "; " + kind + " is in none"
+	case !p.Certain:
+		why += p.doubt()
 	}
 	return fmt.Sprintf("dependencies[%d] %s: %s", p.Index, strings.TrimSpace(kind+" "+name), why)
+}
+
+// doubt says what else than a mistake there may be.
+func (p *DependencyProblem) doubt() string {
+	var unknown *NoMatchError
+	if !errors.As(p.Err, &unknown) || unknown.Undiscovered != nil {
+		return "" // It is said there.
+	}
+	s, err := standard()
+	if err == nil && s.groups[schema.FromAPIVersionAndKind(p.Dependency.APIVersion, p.Dependency.Kind).Group] {
+		return "; a Kubernetes other than " + s.version + " may have it"
+	}
+	return " It may come from another CRD"
 }
 
 // Unwrap is the cause.
@@ -90,6 +105,8 @@ func (k *Kinds) checkDependency(ctx context.Context, object *unstructured.Unstru
 		return k.judge(gv.WithKind(d.Kind), unknown)
 	case err != nil:
 		return err, false
+	case r.Guessed:
+		return nil, false
 	case !r.Namespaced && d.Namespace != "":
 		return ErrNamespaceSuperfluous, true
 	case r.Namespaced && d.Namespace == "" && !k.lacksNamespace(ctx, object):
@@ -115,11 +132,11 @@ func (k *Kinds) judge(kind schema.GroupVersionKind, unknown *NoMatchError) (err 
 	}
 	sameGroup := false
 	for _, r := range unknown.Others {
-		if r.Kind.Group != kind.Group {
+		if r.Kind.Group != kind.Group || r.Guessed {
 			continue
 		}
 		sameGroup = true
-		if !r.Standard && !t.whole[r.Kind.GroupVersion()] {
+		if r.Definition != nil {
 			return unknown, true // Its CRD does not have that version.
 		}
 	}

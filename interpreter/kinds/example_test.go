@@ -76,6 +76,6 @@ func ExampleKinds_CheckDependencies() {
 	fmt.Println(err)
 	// Output:
 	// true dependencies[1] v1 ConfigMap settings: the namespace is missing; v1 ConfigMap is in namespaces
-	// false dependencies[2] auth.example.com/v1 Usr joe: there is no resource or kind "auth.example.com/v1 Usr", did you mean auth.example.com/v1 User?
+	// false dependencies[2] auth.example.com/v1 Usr joe: there is no resource or kind "auth.example.com/v1 Usr", did you mean auth.example.com/v1 User? It may come from another CRD
 	// <nil>
 }

@@ -297,6 +297,29 @@ func TestSourcesAreJoined(t *testing.T) {
 	require.True(t, meta.IsNoMatchError(err))
 }
 
+// Of kinds that there are only rules for, the names are guessed, and no more is said than that.
+func TestListedKinds(t *testing.T) {
+	t.Parallel()
+	k := New(Standard(), Listed(
+		schema.GroupVersionKind{Group: "demo.io", Version: "v1beta1", Kind: "Policy"},
+		schema.GroupVersionKind{Group: "demo.io", Version: "v1", Kind: "Policy"},
+		schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
+	))
+	for _, name := range []string{"policies", "policy", "Policy", "policies.demo", "demo.io/v1 Policy", "crd/policies"} {
+		r, err := k.One(t.Context(), name)
+		require.NoError(t, err)
+		assert.Equal(t, "policies.v1.demo.io", r.String(), name)
+		assert.Empty(t, r.Verbs)
+	}
+	r, err := k.One(t.Context(), "deployment")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"deploy"}, r.ShortNames)
+	// Whether they are in namespaces is not known.
+	problems, err := k.CheckDependencies(t.Context(), nil, references("demo.io/v1 Policy a", "demo.io/v1 Policy shop/a", "demo.io/v2 Policy a"))
+	require.NoError(t, err)
+	assert.Empty(t, problems)
+}
+
 func TestMapper(t *testing.T) {
 	t.Parallel()
 	var k meta.RESTMapper = newZoo(t)

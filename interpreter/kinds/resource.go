@@ -29,6 +29,8 @@ type Resource struct {
 	Preferred bool
 	// Standard says whether the group comes with Kubernetes.
 	Standard bool
+	// Guessed says that only the kind is known: the names follow it, and Namespaced may be wrong.
+	Guessed bool
 	// Definition is the CRD, if the source was one.
 	Definition *definition.Definition
 

@@ -196,7 +196,7 @@ func (s definitions) load(_ context.Context, before *listing) (*listing, error) 
 }
 
 // Listed is a source of kinds of which only that is known, such as those that there are rules for. Their plural is
-// guessed as apimachinery guesses it, and they are taken to be in namespaces.
+// guessed as apimachinery guesses it, and they are taken to be in namespaces; see Resource.Guessed.
 func Listed(list ...schema.GroupVersionKind) Source { return listed(slices.Clone(list)) }
 
 type listed []schema.GroupVersionKind
@@ -212,7 +212,7 @@ func (s listed) load(_ context.Context, before *listing) (*listing, error) {
 		}
 		g := byName[kind.Group]
 		plural, singular := meta.UnsafeGuessKindToResource(kind)
-		g.resources = append(g.resources, &Resource{Kind: kind, Name: plural, Singular: singular.Resource, Namespaced: true})
+		g.resources = append(g.resources, &Resource{Kind: kind, Name: plural, Singular: singular.Resource, Namespaced: true, Guessed: true})
 	}
 	l := &listing{}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
