@@ -159,7 +159,7 @@ func (d *Definition) wrongType(raw []byte, err error) error {
 	var errs []error
 	for _, m := range misfits(raw) {
 		if !m.unknown {
-			errs = append(errs, d.errorAt(m.path, fmt.Errorf("CRD %s: %s", name, m.message)))
+			errs = append(errs, d.errorAt(m.path, fmt.Errorf("CRD %s: %s %s", name, m.path, m.message)))
 		}
 	}
 	if len(errs) == 0 {

@@ -140,7 +140,9 @@ spec:
 	require.ErrorContains(t, err, "CRD foos.demo.io: not YAML")
 	problems := list[0].Problems(t.Context())
 	require.Len(t, problems, 1)
-	require.ErrorContains(t, problems[0], "CRD foos.demo.io: not YAML")
+	assert.Contains(t, problems[0].String(), "CRD foos.demo.io: not YAML")
+	assert.Equal(t, "f.yaml", problems[0].File)
+	assert.Positive(t, problems[0].Line)
 	_, err = definition.Parse("f.yaml", []byte(strings.Replace(plain, "  scope: Namespaced", "  scope: [Namespaced", 1)))
 	require.ErrorContains(t, err, "f.yaml:")
 	_, err = definition.Parse("f.yaml", []byte(strings.Replace(plain, "    served: true", "    served: yes please", 1)))
@@ -191,12 +193,12 @@ func TestProblemsHavePlaces(t *testing.T) {
 	t.Parallel()
 	d := read(t, "broken.yaml")
 	var got []string
-	for _, err := range d.Problems(t.Context()) {
-		got = append(got, err.Error())
+	for _, p := range d.Problems(t.Context()) {
+		got = append(got, p.String())
 	}
 	all := strings.Join(got, "\n")
 	for _, want := range []string{
-		`broken.yaml:9:3: CRD broken.demo.io: unknown field "spec.shortNames"`,
+		`broken.yaml:9:3: CRD broken.demo.io: spec.shortNames: unknown field`,
 		`broken.yaml:25:15: CRD broken.demo.io: spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[replicas].type: Required value`,
 	} {
 		assert.Contains(t, all, want)
@@ -210,7 +212,7 @@ func TestProblemsHavePlaces(t *testing.T) {
 	require.NoError(t, err2)
 	problems := list[0].Problems(t.Context())
 	require.Len(t, problems, 2)
-	assert.Contains(t, problems[1].Error(), "f:29:19: CRD broken.demo.io: spec.versions[0].schema.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule: Invalid value")
+	assert.Contains(t, problems[1].String(), "f:29:19: CRD broken.demo.io: spec.versions[0].schema.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule: Invalid value")
 	assert.Contains(t, err.Error(), "CRD broken.demo.io, version v1: the schema has no structure")
 }
 
@@ -246,20 +248,20 @@ spec:
 	list, err := definition.Parse("f.yaml", []byte(text))
 	require.NoError(t, err)
 	var got []string
-	for _, err := range list[0].Problems(t.Context()) {
-		got = append(got, strings.Replace(err.Error(), "CRD foos.demo.io: ", "", 1))
+	for _, p := range list[0].Problems(t.Context()) {
+		got = append(got, strings.Replace(p.String(), "CRD foos.demo.io: ", "", 1))
 	}
 	const schema = "spec.versions[0].schema.openAPIV3Schema"
 	assert.Equal(t, []string{
-		`f.yaml:3:32: unknown field "metadata.lables", did you mean labels?`,
-		"f.yaml:19:13: " + schema + ".properties[spec].additionalProperties must be a schema, or true or false, got: the text \"sometimes\"",
-		"f.yaml:20:13: unknown field \"" + schema + ".properties[spec].propertis\", did you mean properties?",
-		"f.yaml:21:13: " + schema + ".properties[spec].required must be an array, got: the text \"all\"",
-		"f.yaml:23:21: " + schema + ".properties[status].items[0] must be an object, got: 1",
-		"f.yaml:26:35: " + schema + ".properties[status].properties[a.b].maxLength must be a whole number, got: 1.5",
-		"f.yaml:26:21: " + schema + ".properties[status].properties[a.b].minimum must be a number, got: the text \"low\"",
-		"f.yaml:15:9: " + schema + ".type must be a string, got: a list",
-		"f.yaml:12:5: unknown field \"spec.versions[0].sheme\", did you mean schema?",
+		"f.yaml:3:32: metadata.lables: unknown field, did you mean labels?",
+		"f.yaml:19:13: " + schema + ".properties[spec].additionalProperties: must be a schema, or true or false, got: the text \"sometimes\"",
+		"f.yaml:20:13: " + schema + ".properties[spec].propertis: unknown field, did you mean properties?",
+		"f.yaml:21:13: " + schema + ".properties[spec].required: must be an array, got: the text \"all\"",
+		"f.yaml:23:21: " + schema + ".properties[status].items[0]: must be an object, got: 1",
+		"f.yaml:26:35: " + schema + ".properties[status].properties[a.b].maxLength: must be a whole number, got: 1.5",
+		"f.yaml:26:21: " + schema + ".properties[status].properties[a.b].minimum: must be a number, got: the text \"low\"",
+		"f.yaml:15:9: " + schema + ".type: must be a string, got: a list",
+		"f.yaml:12:5: spec.versions[0].sheme: unknown field, did you mean schema?",
 	}, got)
 	_, err = list[0].CRD()
 	require.ErrorContains(t, err, "f.yaml:15:9: CRD foos.demo.io: "+schema+".type must be a string, got: a list")

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	jsonutil "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/kubeinterpret/interpret/interpreter"
 	"github.com/kubeinterpret/interpret/interpreter/manifest"
 )
 
@@ -34,15 +33,11 @@ func misfits(raw []byte) []misfit {
 }
 
 func wrongType(path, want string, got any) []misfit {
-	return []misfit{{path: path, message: fmt.Sprintf("%s must be %s, got: %s", path, want, kindOfJSON(got))}}
+	return []misfit{{path: path, message: fmt.Sprintf("must be %s, got: %s", want, kindOfJSON(got))}}
 }
 
 func unknownField(path string, name string, known []string) misfit {
-	message := fmt.Sprintf("unknown field %q", path)
-	if near := interpreter.Nearest(name, known); near != "" {
-		message += ", did you mean " + near + "?"
-	}
-	return misfit{path: path, unknown: true, message: message}
+	return misfit{path: path, unknown: true, message: "unknown field" + orNearest(name, known)}
 }
 
 // choices are the types that are decoded from values of several kinds: all of them, and a text for messages. An entry

@@ -78,10 +78,11 @@ func (v *Version) Resource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: v.Definition.kind.Group, Version: v.Name, Resource: v.Definition.Names().Plural}
 }
 
+// Path is the path of the version in the CRD.
+func (v *Version) Path() string { return fmt.Sprintf("spec.versions[%d]", v.index) }
+
 // schemaPath is where the version's schema stands in the CRD.
-func (v *Version) schemaPath() string {
-	return fmt.Sprintf("spec.versions[%d].schema.openAPIV3Schema", v.index)
-}
+func (v *Version) schemaPath() string { return v.Path() + ".schema.openAPIV3Schema" }
 
 func (v *Version) build() (*schemas, error) {
 	crd, err := v.Definition.CRD()
