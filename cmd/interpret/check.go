@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubeinterpret/interpret/declarative"
 	"github.com/kubeinterpret/interpret/interpreter"
+	"github.com/kubeinterpret/interpret/interpreter/definition"
 	"github.com/kubeinterpret/interpret/interpreter/manifest"
 	"github.com/kubeinterpret/interpret/interpreter/v1alpha1"
 	"github.com/kubeinterpret/interpret/luakube"
@@ -28,6 +29,7 @@ type checkDocument struct {
 	// Customizations has what is of no kind that is known, too.
 	Customizations        []*checked `json:"customizations"`
 	WebhookConfigurations []*checked `json:"webhookConfigurations,omitempty"`
+	Definitions           []*checked `json:"customResourceDefinitions,omitempty"`
 }
 
 // checked is one object and what was found out about it.
@@ -40,11 +42,15 @@ type checked struct {
 	Target   *v1alpha1.CustomizationTarget `json:"target,omitempty"`
 	Rules    []checkedRule                 `json:"rules,omitempty"`
 	Webhooks []checkedWebhook              `json:"webhooks,omitempty"`
+	Versions []checkedVersion              `json:"versions,omitempty"`
 	Problems []problem                     `json:"problems,omitempty"`
 
-	// At most one of the two is there.
+	// At most one of these is there.
 	customization *declarative.Customization
 	configuration *webhook.Configuration
+	definition    *definition.Definition
+	// quiet says that nobody asked about it, so that it is left out if nothing is wrong with it.
+	quiet bool
 }
 
 // checkedRule is the line of one operation in the report.
@@ -80,10 +86,10 @@ type problem struct {
 // checkAll reports on every object that -f names. What cannot be read is left out of the report, and is an
 // error beside it.
 func (o *options) checkAll(ctx context.Context, s *session) error {
-	if len(o.filenames) == 0 {
-		return usage("--check needs customizations or webhook configurations; name them with -f")
+	if len(o.filenames) == 0 && len(o.crds.names) == 0 {
+		return usage("--check needs customizations, webhook configurations or CRDs; name them with -f")
 	}
-	if err := s.claimStdin(filenameFlag, o.filenames...); err != nil {
+	if err := o.ruleFlags.claimStdin(s); err != nil {
 		return err
 	}
 	options, err := o.engineOptions(s)
@@ -94,13 +100,22 @@ func (o *options) checkAll(ctx context.Context, s *session) error {
 	if err == nil && len(list) == 0 {
 		err = fmt.Errorf("%s: there is no customization in it", some(o.filenames))
 	}
+	// CRDs beside what is checked are there to check with, and told of only if something is wrong with them.
+	beside, crdErr := o.crds.read(ctx, s, o.recursive)
+	err = errors.Join(err, crdErr)
+	for _, d := range beside {
+		c := newCheckedCRD(d)
+		c.quiet = len(o.filenames) > 0
+		list = append(list, c)
+	}
 	if len(list) == 0 {
 		return err
 	}
 	// The objects that could be read are reported even if others could not.
-	if failed := judge(list, options); failed != nil {
+	if failed := judge(ctx, list, options); failed != nil {
 		return errors.Join(err, failed)
 	}
+	list = slices.DeleteFunc(list, func(c *checked) bool { return c.quiet && len(c.Problems) == 0 })
 	problems := 0
 	for _, c := range list {
 		for _, p := range c.Problems {
@@ -157,6 +172,9 @@ func checkedIn(doc *manifest.Document) []*checked {
 	for _, c := range found.configurations {
 		list = append(list, newCheckedHooks(c))
 	}
+	for _, d := range found.definitions {
+		list = append(list, newCheckedCRD(d))
+	}
 	for _, e := range each(err) {
 		list = append(list, newUnknown(doc, e))
 	}
@@ -168,9 +186,12 @@ func checkedIn(doc *manifest.Document) []*checked {
 func newCheckDocument(list []*checked) *checkDocument {
 	d := &checkDocument{Customizations: []*checked{}}
 	for _, c := range list {
-		if c.configuration != nil {
+		switch {
+		case c.configuration != nil:
 			d.WebhookConfigurations = append(d.WebhookConfigurations, c)
-		} else {
+		case c.definition != nil:
+			d.Definitions = append(d.Definitions, c)
+		default:
 			d.Customizations = append(d.Customizations, c)
 		}
 	}
@@ -211,8 +232,12 @@ func newUnknown(d *manifest.Document, err error) *checked {
 }
 
 // judge looks for problems in the objects, and gives each its own.
-func judge(list []*checked, options []luakube.Option) error {
+func judge(ctx context.Context, list []*checked, options []luakube.Option) error {
 	judgeHooks(list)
+	definitions, err := judgeCRDs(ctx, list)
+	if err != nil {
+		return &failure{err}
+	}
 	engine, err := newEngine(options)
 	if err != nil {
 		return err
@@ -227,7 +252,7 @@ func judge(list []*checked, options []luakube.Option) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range problems {
+	for _, p := range append(problems, declarative.CheckFields(customizations, versionsIn(definitions))...) {
 		owner := ownerOf(p, list)
 		owner.Problems = append(owner.Problems, problem{
 			Rule: p.Rule, Message: p.Message, File: p.Place.File, Line: p.Place.Line, Column: p.Place.Column,
@@ -310,6 +335,13 @@ func (c *checked) print(s *session) {
 		table := newTable(s)
 		for _, w := range c.Webhooks {
 			fmt.Fprintf(table, "    %s:\t%s\n", w.Name, joinedResult(w.Result, w.Message))
+		}
+		_ = table.Flush()
+	case c.definition != nil:
+		fmt.Fprintln(s.out, "VERSIONS:")
+		table := newTable(s)
+		for _, v := range c.Versions {
+			fmt.Fprintf(table, "    %s:\t%s\n", v.Name, joinedResult(v.Result, v.Message))
 		}
 		_ = table.Flush()
 	case c.customization == nil:

@@ -120,7 +120,7 @@ func (f *inputFlags) request(ctx context.Context, s *session, c *interpreter.Con
 
 // claimStdin looks at all flags that may name standard input.
 func (o *options) claimStdin(s *session) error {
-	if err := s.claimStdin(filenameFlag, o.filenames...); err != nil {
+	if err := o.ruleFlags.claimStdin(s); err != nil {
 		return err
 	}
 	return o.inputs.claimStdin(s)

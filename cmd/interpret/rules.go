@@ -13,6 +13,7 @@ import (
 	"github.com/kubeinterpret/interpret/builtin/thirdparty"
 	"github.com/kubeinterpret/interpret/declarative"
 	"github.com/kubeinterpret/interpret/interpreter"
+	"github.com/kubeinterpret/interpret/interpreter/definition"
 	"github.com/kubeinterpret/interpret/interpreter/manifest"
 	"github.com/kubeinterpret/interpret/luakube"
 	"github.com/kubeinterpret/interpret/webhook"
@@ -25,6 +26,7 @@ type ruleFlags struct {
 	limits    luakube.Limits
 	memory    string
 	hooks     hookFlags
+	crds      crdFlags
 	flags     *pflag.FlagSet
 }
 
@@ -33,6 +35,7 @@ const filenameFlag = "--filename"
 // addFiles adds the flags that every mode and most subcommands share.
 func (f *ruleFlags) addFiles(flags *pflag.FlagSet) {
 	f.flags = flags
+	f.crds = crdFlags{kstatus: true, guard: true}
 	flags.StringSliceVarP(&f.filenames, "filename", "f", nil, "customizations and webhook configurations: a file, a directory, a pattern, an http(s) URL, or - for standard input; may be repeated")
 	flags.BoolVarP(&f.recursive, "recursive", "R", false, "descend into the directories given with -f")
 }
@@ -68,14 +71,25 @@ func (f *ruleFlags) engineOptions(s *session) ([]luakube.Option, error) {
 type declared struct {
 	customizations []*declarative.Customization
 	configurations []*webhook.Configuration
-	// ofCRDs are the layers that are made of CRDs.
+	definitions    []*definition.Definition
+	// crds say what the definitions are good for.
+	crds crdFlags
+	// ofCRDs are the layers that are made of CRDs; nil has them made of the definitions.
 	ofCRDs []interpreter.Layer
+}
+
+// claimStdin looks at the flags that may name standard input.
+func (f *ruleFlags) claimStdin(s *session) error {
+	if err := s.claimStdin(filenameFlag, f.filenames...); err != nil {
+		return err
+	}
+	return s.claimStdin(crdFlag, f.crds.names...)
 }
 
 // declared reads what -f names. What is of no kind that makes rules is an error.
 func (f *ruleFlags) declared(ctx context.Context, s *session) (*declared, error) {
 	inputs, err := s.read(ctx, filenameFlag, f.filenames, f.recursive)
-	d := &declared{}
+	d := &declared{crds: f.crds}
 	errs := []error{err}
 	for _, in := range inputs {
 		errs = append(errs, d.add(in.name, s.split(in)))
@@ -83,12 +97,15 @@ func (f *ruleFlags) declared(ctx context.Context, s *session) (*declared, error)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	if d.empty() && len(f.filenames) > 0 {
+	if d.empty() && len(d.definitions) == 0 && len(f.filenames) > 0 {
 		return nil, fmt.Errorf("%s: there is no customization in it", some(f.filenames))
 	}
-	return d, nil
+	beside, err := f.crds.read(ctx, s, f.recursive)
+	d.definitions = append(d.definitions, beside...)
+	return d, err
 }
 
+// empty says whether there are no rules in it.
 func (d *declared) empty() bool { return len(d.customizations) == 0 && len(d.configurations) == 0 }
 
 // add takes the objects of a file. Those without a name are called after it.
@@ -102,11 +119,18 @@ func (d *declared) add(file string, docs []manifest.Document) error {
 	nameByFile(file, found.configurations, func(c *webhook.Configuration) *string { return &c.Name })
 	d.customizations = append(d.customizations, found.customizations...)
 	d.configurations = append(d.configurations, found.configurations...)
+	d.definitions = append(d.definitions, found.definitions...)
 	return errors.Join(errs...)
 }
 
 // addDocument has each kind read by who knows it. The error joins one for each object that cannot be used.
 func (d *declared) addDocument(doc *manifest.Document) error {
+	// CRDs are long, so they are not read a second time by those who know the others.
+	definitions, crdErr := definition.FromDocument(doc)
+	d.definitions = append(d.definitions, definitions...)
+	if len(definitions) > 0 && crdErr == nil {
+		return nil
+	}
 	// What is no YAML is told once.
 	if object, err := doc.Object(); object == nil || err != nil {
 		return err
@@ -115,7 +139,7 @@ func (d *declared) addDocument(doc *manifest.Document) error {
 	d.customizations = append(d.customizations, customizations...)
 	configurations, hookErr := webhook.FromDocument(doc)
 	d.configurations = append(d.configurations, configurations...)
-	return unread(reading{err, declarative.ErrOtherKind}, reading{hookErr, webhook.ErrOtherKind})
+	return unread(reading{err, declarative.ErrOtherKind}, reading{hookErr, webhook.ErrOtherKind}, reading{crdErr, definition.ErrOtherKind})
 }
 
 // reading is what became of a document in the hands of who knows one kind.
@@ -208,7 +232,20 @@ func (d *declared) rules(options []luakube.Option, hooks hookFlags) (*rules, err
 	if webhooks != nil {
 		r.webhooks, asked = webhooks, webhooks
 	}
-	r.Chain = newChain(r.customizations, asked, thirdparty.New(options...), d.ofCRDs...)
+	ofCRDs := d.ofCRDs
+	var checks []interpreter.Check
+	if ofCRDs == nil && len(d.definitions) > 0 {
+		definitions, err := definition.NewSet(d.definitions...)
+		if err != nil {
+			r.close()
+			return nil, &failure{err}
+		}
+		ofCRDs = layersOfCRDs(definitions, d.crds.kstatus)
+		if d.crds.guard {
+			checks = append(checks, definition.Guard(definitions))
+		}
+	}
+	r.Chain = newChain(r.customizations, asked, thirdparty.New(options...), ofCRDs...).WithChecks(checks...)
 	return r, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubeinterpret/interpret/declarative"
+	"github.com/kubeinterpret/interpret/interpreter/definition"
 	"github.com/kubeinterpret/interpret/interpreter/interpretertest"
 	"github.com/kubeinterpret/interpret/interpreter/manifest"
 	"github.com/kubeinterpret/interpret/interpreter/v1alpha1"
@@ -51,7 +52,8 @@ expects nothing fails.
 
 The customizations and webhook configurations under test are those given with -f, else those in the case file's
 directory, else, for a directory named testdata, those beside it. Without any, the rules that are built in are
-tested. The hooks of a webhook configuration are called.`,
+tested. The hooks of a webhook configuration are called. With the CRD of a kind, in the same places or given with
+--crd, an answer that does not keep to its schema fails the case.`,
 		Example: strings.TrimPrefix(`
   # Run all cases below a directory.
   interpret test customizations
@@ -76,6 +78,7 @@ tested. The hooks of a webhook configuration are called.`,
 	flags.BoolVar(&o.update, "update", false, "rewrite the expectations of failed cases to what came out")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "list the cases that passed, too")
 	addOutput(cmd, &o.output, outputJSON, outputJUnit)
+	o.crds.add(cmd)
 	o.hooks.add(cmd)
 	o.addLimits(flags)
 	return cmd
@@ -98,7 +101,7 @@ func (o *testOptions) test(ctx context.Context, s *session, paths []string) erro
 	if err != nil {
 		return usage("--run: %w", err)
 	}
-	if err := s.claimStdin(filenameFlag, o.filenames...); err != nil {
+	if err := o.claimStdin(s); err != nil {
 		return err
 	}
 	suites, unreadable := o.suites(ctx, s, paths, filter)
@@ -144,14 +147,12 @@ func (o *testOptions) suites(ctx context.Context, s *session, paths []string, fi
 	if err != nil {
 		return nil, err
 	}
-	given := &declared{}
-	if len(o.filenames) > 0 {
-		if given, err = o.declared(ctx, s); err == nil {
-			err = o.hooks.check(given.configurations)
-		}
-		if err != nil {
-			return nil, err
-		}
+	given, err := o.declared(ctx, s)
+	if err == nil && len(o.filenames) > 0 {
+		err = o.hooks.check(given.configurations)
+	}
+	if err != nil {
+		return nil, err
 	}
 	files, err := caseFiles(paths)
 	if err != nil {
@@ -221,14 +222,19 @@ func caseFiles(paths []string) ([]string, error) {
 // rulesFor makes the rules of what was given, or else of what is in a directory.
 func (o *testOptions) rulesFor(ctx context.Context, s *session, dir string, given *declared, options []luakube.Option) (*rules, error) {
 	if dir != "" {
-		var err error
-		given, err = declaredIn(ctx, s, dir)
-		if err == nil && given.empty() && filepath.Base(dir) == testdata {
-			given, err = declaredIn(ctx, s, filepath.Dir(dir))
+		found, err := declaredIn(ctx, s, dir)
+		if err == nil && found.empty() && filepath.Base(dir) == testdata {
+			definitions := found.definitions
+			found, err = declaredIn(ctx, s, filepath.Dir(dir))
+			if err == nil {
+				found.definitions = append(found.definitions, definitions...)
+			}
 		}
 		if err != nil {
 			return nil, err
 		}
+		found.crds, found.definitions = given.crds, append(found.definitions, given.definitions...)
+		given = found
 	}
 	return given.rules(options, o.hooks)
 }
@@ -252,7 +258,8 @@ func declaredIn(ctx context.Context, s *session, dir string) (*declared, error) 
 		}
 		// A document that cannot be read may hold anything; it counts only if it seems to hold one of ours.
 		docs := slices.DeleteFunc(s.split(input{file, data}), func(d manifest.Document) bool {
-			return !strings.Contains(d.Text, v1alpha1.KindResourceInterpreterCustomization) && !strings.Contains(d.Text, v1alpha1.KindResourceInterpreterWebhookConfiguration)
+			return !slices.ContainsFunc([]string{v1alpha1.KindResourceInterpreterCustomization, v1alpha1.KindResourceInterpreterWebhookConfiguration, definition.Kind},
+				func(kind string) bool { return strings.Contains(d.Text, kind) })
 		})
 		for _, e := range each(found.add(file, docs)) {
 			if !errors.Is(e, declarative.ErrOtherKind) {
