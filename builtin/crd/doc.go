@@ -64,5 +64,7 @@
 //
 // Why is an answer of KStatus marked? Because it is an assumption: kstatus takes an object without conditions that it
 // knows for current. Its reasons begin with [KStatusReason]. The one assumption that is not passed on is about
-// objects without a status: these are Unknown, not healthy, unless their CRD says that they never have one.
+// objects without a status: these are Unknown, not healthy, unless their CRD says that they never have one. Where only
+// true and false exist, that is false, and "no rule" may be taken for true; whoever acts on it, as by moving replicas
+// elsewhere, decides whether KStatus belongs in the chain.
 package crd
