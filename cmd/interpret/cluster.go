@@ -35,11 +35,16 @@ func (f *clusterFlags) config() (config *rest.Config, inside bool, err error) {
 	config, err = loader.ClientConfig()
 	switch {
 	case clientcmd.IsEmptyConfig(err):
-		return nil, false, fmt.Errorf("no API server is known: --kubeconfig and KUBECONFIG are not set, there is no %s, and this is no pod with a service account", clientcmd.RecommendedHomeFile)
+		return nil, false, errNoServer()
 	case err != nil:
 		return nil, false, fmt.Errorf("kubeconfig: %w", err)
 	}
 	config.UserAgent = "interpret/" + versionText()
 	files, err := loader.RawConfig()
 	return config, err == nil && len(files.Clusters) == 0, nil
+}
+
+// errNoServer means that nothing names an API server.
+func errNoServer() error {
+	return fmt.Errorf("no API server is known: --kubeconfig and KUBECONFIG are not set, there is no %s, and this is no pod with a service account", clientcmd.RecommendedHomeFile)
 }

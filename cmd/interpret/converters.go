@@ -36,7 +36,7 @@ func (o *serveOptions) convertersInFiles(ctx context.Context, s *session, r *ser
 	c := &fileConverters{engine: r.engine}
 	c.handler, err = conversion.NewHandler(none, webhook.WithLogger(logger), webhook.WithHandlerRegisterer(registry), webhook.WithMaxTime(o.answer))
 	if err != nil {
-		return usage("limits: %w", err)
+		return err
 	}
 	files := &watchedFiles{
 		what: "converters", flag: convertersFlag, names: o.converters, recursive: o.recursive, parse: c.parse,

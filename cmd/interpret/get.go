@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
-	"github.com/kubeinterpret/interpret/builtin/crd"
 	"github.com/kubeinterpret/interpret/declarative"
 	"github.com/kubeinterpret/interpret/interpreter/kinds"
 )
@@ -29,22 +28,28 @@ const defaultChunk = 500
 
 const fromClusterFlag = "--from-cluster"
 
+// serverFlags are the flags of commands that ask an API server, and with its rules.
+type serverFlags struct {
+	ruleFlags
+	config *genericclioptions.ConfigFlags
+	// fromCluster has the customizations on the server count.
+	fromCluster bool
+	kstatus     bool
+}
+
 // getOptions are the flags of interpret get.
 type getOptions struct {
-	ruleFlags
-	config        *genericclioptions.ConfigFlags
+	serverFlags
 	allNamespaces bool
 	labels        string
 	fields        string
 	output        string
 	watch         bool
 	chunk         int64
-	fromCluster   bool
-	kstatus       bool
 }
 
 func newGet(s *session) *cobra.Command {
-	o := &getOptions{config: genericclioptions.NewConfigFlags(true), output: outputTable}
+	o := &getOptions{serverFlags: serverFlags{config: genericclioptions.NewConfigFlags(true)}, output: outputTable}
 	cmd := &cobra.Command{
 		Use:   "get (TYPE[,TYPE]... [NAME]... | TYPE/NAME...)",
 		Short: "Show what the rules say about objects on an API server",
@@ -93,6 +98,7 @@ every change of an object.`,
 	flags.Int64Var(&o.chunk, "chunk-size", defaultChunk, "how many objects are asked for at a time; 0 for all at once")
 	o.addFiles(flags)
 	flags.BoolVar(&o.fromCluster, "from-cluster", true, "with the customizations on the server; without, if -f is given, unless it is said")
+	flags.StringSliceVar(&o.crds.names, "crd", nil, "CustomResourceDefinitions in place of those on the server, as for -f; may be repeated")
 	flags.BoolVar(&o.kstatus, "kstatus", true, "where there is no rule for the health of a custom resource, judge by the conventions about conditions")
 	o.hooks.add(cmd)
 	o.config.AddFlags(flags)
@@ -189,7 +195,7 @@ func (o *getOptions) run(ctx context.Context, s *session, args []string) error {
 	if err := o.complete(list); err != nil {
 		return err
 	}
-	if err := s.claimStdin(filenameFlag, o.filenames...); err != nil {
+	if err := o.claimStdin(s); err != nil {
 		return err
 	}
 	server, err := newAPIReader(o.config, s)
@@ -235,7 +241,7 @@ func (o *getOptions) namespace() (string, error) {
 }
 
 // rules are those of the flags, of the server, and what comes along.
-func (o *getOptions) rules(ctx context.Context, s *session, server *apiReader, targets []target) (*rules, error) {
+func (o *serverFlags) rules(ctx context.Context, s *session, server *apiReader, targets []target) (*rules, error) {
 	options, err := o.engineOptions(s)
 	if err != nil {
 		return nil, err
@@ -247,7 +253,7 @@ func (o *getOptions) rules(ctx context.Context, s *session, server *apiReader, t
 	if err := o.hooks.check(d.configurations); err != nil {
 		return nil, err
 	}
-	if len(o.filenames) == 0 && o.fromCluster || o.flags.Changed("from-cluster") && o.fromCluster {
+	if o.fromCluster && (len(o.filenames) == 0 || o.flags.Changed("from-cluster")) {
 		found, err := server.customizations(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("customizations on the server: %w; give the rules with -f, or do without these with %s=false", err, fromClusterFlag)
@@ -256,14 +262,11 @@ func (o *getOptions) rules(ctx context.Context, s *session, server *apiReader, t
 			d.customizations = append(d.customizations, declarative.From(c))
 		}
 	}
-	definitions, err := server.definitions(ctx, targets)
+	definitions, err := server.definitions(ctx, targets, d.definitions)
 	if err != nil {
 		return nil, err
 	}
-	d.ofCRDs = append(d.ofCRDs, crd.New(definitions))
-	if o.kstatus {
-		d.ofCRDs = append(d.ofCRDs, crd.KStatus(definitions))
-	}
+	d.ofCRDs = layersOfCRDs(definitions, o.kstatus)
 	r, err := d.rules(options, o.hooks)
 	if err != nil {
 		return nil, err

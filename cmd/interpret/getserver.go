@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +22,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"github.com/kubeinterpret/interpret/interpreter"
 	"github.com/kubeinterpret/interpret/interpreter/definition"
@@ -56,6 +59,15 @@ type apiReader struct {
 
 // newAPIReader makes a client as kubectl does. Nothing is asked yet.
 func newAPIReader(flags *genericclioptions.ConfigFlags, s *session) (*apiReader, error) {
+	// client-go also logs some of the errors that it gives.
+	klog.SetLogger(logr.Discard())
+	files, err := flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	if len(files.Clusters) == 0 && *flags.APIServer == "" && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
+		return nil, errNoServer() // Rather than a try at localhost:8080, which is what kubectl does.
+	}
 	config, err := flags.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
@@ -173,7 +185,7 @@ func (a *apiReader) list(ctx context.Context, r *kinds.Resource, o listOptions, 
 // read makes a request for a table, or for the objects where a server does not give them with it.
 func (a *apiReader) read(ctx context.Context, r *kinds.Resource, verb, namespace, name string, request func(accept string) *rest.Request) (*page, error) {
 	for _, accept := range []string{acceptTable, acceptObject} {
-		data, err := request(accept).Do(ctx).Raw()
+		data, err := body(ctx, request(accept))
 		if err != nil {
 			return nil, a.blame(ctx, err, verb, r, namespace, name)
 		}
@@ -188,10 +200,19 @@ func (a *apiReader) read(ctx context.Context, r *kinds.Resource, verb, namespace
 	return nil, fmt.Errorf("%s: the answer of the server has no objects of the kind %s", r.Short(), r.Kind.Kind)
 }
 
+// body makes a request, and gives what comes. The error is what the server says in its own words.
+func body(ctx context.Context, req *rest.Request) ([]byte, error) {
+	res := req.Do(ctx)
+	if err := res.Error(); err != nil {
+		return nil, err
+	}
+	return res.Raw()
+}
+
 // complete says whether the objects are there rather than only their metadata.
 func (p *page) complete(r *kinds.Resource) bool {
 	for _, row := range p.rows {
-		if row.object == nil || row.object.GetKind() != r.Kind.Kind {
+		if row.object.GetKind() != r.Kind.Kind {
 			return false
 		}
 	}
@@ -216,8 +237,10 @@ func parsePage(data []byte, r *kinds.Resource) (*page, error) {
 	p := &page{next: head.Metadata.Continue, version: head.Metadata.ResourceVersion}
 	add := func(cells []any, object []byte) error {
 		o := &unstructured.Unstructured{}
-		if err := utiljson.Unmarshal(object, &o.Object); err != nil {
-			return err
+		if len(object) > 0 {
+			if err := utiljson.Unmarshal(object, &o.Object); err != nil {
+				return err
+			}
 		}
 		if o.Object != nil && o.GetKind() == "" {
 			// The items of a list leave out what they are.
@@ -275,13 +298,8 @@ func (a *apiReader) follow(ctx context.Context, r *kinds.Resource, o listOptions
 			Object json.RawMessage `json:"object"`
 		}
 		if err := decoder.Decode(&e); err != nil {
-			if ctx.Err() != nil {
-				return version, ctx.Err()
-			}
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				return version, nil
-			}
-			return version, nil // The connection broke; a new watch tells whether that lasts.
+			// The server has ended the watch, or the connection broke; a new watch tells whether that lasts.
+			return version, ctx.Err()
 		}
 		if e.Type == watch.Error {
 			var status metav1.Status
@@ -295,6 +313,9 @@ func (a *apiReader) follow(ctx context.Context, r *kinds.Resource, o listOptions
 			return version, fmt.Errorf("watching %s: %w", r.Short(), err)
 		}
 		p, err := parsePage(e.Object, r)
+		if err == nil && !p.complete(r) {
+			err = fmt.Errorf("the server tells of another kind than %s", r.Kind.Kind)
+		}
 		if err != nil {
 			return version, fmt.Errorf("watching %s: %w", r.Short(), err)
 		}
@@ -405,7 +426,8 @@ func (a *apiReader) look(ctx context.Context, d *interpreter.DependentObjectRefe
 	if err != nil {
 		return nil, err.Error()
 	}
-	for _, p := range problems {
+	if len(problems) > 0 {
+		p := problems[0]
 		if p.Certain {
 			return known(false), p.Err.Error()
 		}
@@ -423,7 +445,7 @@ func (a *apiReader) look(ctx context.Context, d *interpreter.DependentObjectRefe
 		verb = "list"
 		req = req.Param("limit", "1").Param("labelSelector", metav1.FormatLabelSelector(d.LabelSelector))
 	}
-	data, err := req.Do(ctx).Raw()
+	data, err := body(ctx, req)
 	if apierrors.IsNotFound(err) {
 		return known(false), ""
 	}
@@ -482,16 +504,18 @@ func decode(o *unstructured.Unstructured, to any) error {
 	return json.NewDecoder(bytes.NewReader(text)).Decode(to)
 }
 
-// definitions reads the CRDs of resources. Without the permission to do so, answers that come from CRDs are missing,
-// which is told; a CRD that cannot be read is told as well.
-func (a *apiReader) definitions(ctx context.Context, targets []target) (*definition.Set, error) {
+// definitions reads the CRDs of resources, except for those that are given. Without the permission to do so, answers
+// that come from CRDs are missing, which is told; a CRD that cannot be read is told as well.
+func (a *apiReader) definitions(ctx context.Context, targets []target, given []*definition.Definition) (*definition.Set, error) {
 	crds := &kinds.Resource{
 		Kind: apiextensionsv1.SchemeGroupVersion.WithKind(definition.Kind),
 		Name: apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"),
 	}
-	var list []*definition.Definition
+	list := slices.Clone(given)
 	for _, t := range targets {
-		if t.resource.Standard || t.resource.Name.Group == "" {
+		if t.resource.Standard || t.resource.Name.Group == "" || slices.ContainsFunc(list, func(d *definition.Definition) bool {
+			return d.GroupKind() == t.resource.Kind.GroupKind()
+		}) {
 			continue
 		}
 		p, err := a.get(ctx, crds, "", t.resource.Short())

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubeinterpret/interpret/interpreter"
+	"github.com/kubeinterpret/interpret/interpreter/kinds"
 	"github.com/kubeinterpret/interpret/interpreter/v1alpha1"
 	"github.com/kubeinterpret/interpret/webhook"
 	"github.com/kubeinterpret/interpret/webhook/conformance"
@@ -68,7 +69,7 @@ could not be read, or all checks were skipped.`,
 	flags.SortFlags = false
 	o.add(cmd)
 	flags.StringVar(&o.webhook, "webhook", "", "the one webhook of the configurations that is meant, NAME or CONFIGURATION/NAME")
-	flags.StringSliceVar(&o.kinds, "kind", nil, "a kind that the hook answers for, APIVERSION/KIND such as apps/v1/Deployment; may be repeated")
+	flags.StringSliceVar(&o.kinds, "kind", nil, "a kind that the hook answers for, APIVERSION/KIND such as demo.io/v1/Widget, or the name of a resource of Kubernetes; may be repeated")
 	flags.StringSliceVar(&o.operations, "operation", nil, "an operation that the hook answers, in any letter case; may be repeated; without it all")
 	o.inputs.add(cmd)
 	flags.StringSliceVar(&o.only, "only", nil, "run only this check; may be repeated")
@@ -115,7 +116,7 @@ func (o *hookVerifyOptions) run(ctx context.Context, s *session, args []string) 
 	if err != nil {
 		return err
 	}
-	kinds, err := o.parseKinds()
+	asked, err := o.parseKinds(ctx)
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (o *hookVerifyOptions) run(ctx context.Context, s *session, args []string) 
 	if err := errors.Join(err, configErr); err != nil {
 		return err
 	}
-	hooks, err := o.targets(configurations, args, kinds, operations, samples)
+	hooks, err := o.targets(configurations, args, asked, operations, samples)
 	if err != nil {
 		return err
 	}
@@ -180,17 +181,22 @@ func (o *hookVerifyOptions) parseOperations() ([]interpreter.Operation, error) {
 }
 
 // parseKinds reads --kind.
-func (o *hookVerifyOptions) parseKinds() ([]schema.GroupVersionKind, error) {
-	var kinds []schema.GroupVersionKind
+func (o *hookVerifyOptions) parseKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
+	var list []schema.GroupVersionKind
+	standard := kinds.New(kinds.Standard())
 	for _, text := range o.kinds {
 		apiVersion, kind, ok := cutLast(text, "/")
-		gv, err := schema.ParseGroupVersion(apiVersion)
-		if !ok || err != nil || gv.Version == "" || kind == "" {
-			return nil, usage("--kind: %q is not APIVERSION/KIND, such as apps/v1/Deployment or v1/Pod", text)
+		if gv, err := schema.ParseGroupVersion(apiVersion); ok && err == nil && gv.Version != "" && kind != "" {
+			list = append(list, gv.WithKind(kind))
+			continue
 		}
-		kinds = append(kinds, gv.WithKind(kind))
+		r, err := standard.One(ctx, text)
+		if err != nil {
+			return nil, usage("--kind: %w; a kind that does not come with Kubernetes is written out, such as demo.io/v1/Widget", err)
+		}
+		list = append(list, r.Kind)
 	}
-	return kinds, nil
+	return list, nil
 }
 
 // samples reads the files of inputs.

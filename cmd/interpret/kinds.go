@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubeinterpret/interpret/interpreter"
+	"github.com/kubeinterpret/interpret/interpreter/kinds"
 )
 
 // kindOptions are the flags of interpret kinds.
@@ -22,22 +23,23 @@ type kindOptions struct {
 func newKinds(s *session) *cobra.Command {
 	o := &kindOptions{}
 	cmd := &cobra.Command{
-		Use:   "kinds",
+		Use:   "kinds [NAME]...",
 		Short: "List the kinds that there are rules for, and which layer answers which operation",
 		Long: `List the kinds that there are rules for, and for each which layer answers which operation. Rules of
 customizations given with -f are listed too. Rules for patterns of kinds come last; they answer where no rule in a
-layer before theirs does.`,
+layer before theirs does. With NAMEs, which are as for interpret resources, only these kinds are listed.`,
 		Example: strings.TrimPrefix(`
   interpret kinds
+  interpret kinds deploy
   interpret kinds -f customization.yaml -o json`, "\n"),
-		Args:              noArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return o.list(cmd.Context(), s) },
+		ValidArgsFunction: completeResources,
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.list(cmd.Context(), s, args) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	o.addFiles(flags)
 	addOutput(cmd, &o.output, outputJSON, outputYAML)
+	o.crds.add(cmd)
 	o.addLimits(flags)
 	return cmd
 }
@@ -60,8 +62,8 @@ type kindAnswers struct {
 	Answers   []source              `json:"answers"`
 }
 
-func (o *kindOptions) list(ctx context.Context, s *session) error {
-	if err := s.claimStdin(filenameFlag, o.filenames...); err != nil {
+func (o *kindOptions) list(ctx context.Context, s *session, names []string) error {
+	if err := o.claimStdin(s); err != nil {
 		return err
 	}
 	rules, err := o.load(ctx, s)
@@ -70,6 +72,11 @@ func (o *kindOptions) list(ctx context.Context, s *session) error {
 	}
 	defer rules.close()
 	doc := kindsDocument{kindsOf(rules.Chain)}
+	if len(names) > 0 {
+		if doc.Kinds, err = only(ctx, doc.Kinds, names); err != nil {
+			return err
+		}
+	}
 	if o.output != "" {
 		return s.document(o.output, doc)
 	}
@@ -83,6 +90,25 @@ func (o *kindOptions) list(ctx context.Context, s *session) error {
 		}
 	}
 	return table.Flush()
+}
+
+// only are the kinds that any of the names fit. The resources of kinds that are not Kubernetes' own are guessed.
+func only(ctx context.Context, list []kindRules, names []string) ([]kindRules, error) {
+	var exact []schema.GroupVersionKind
+	for _, k := range list {
+		if kind := schema.FromAPIVersionAndKind(k.APIVersion, k.Kind); !isPattern(kind) {
+			exact = append(exact, kind)
+		}
+	}
+	found, err := named(ctx, kinds.New(kinds.Standard(), kinds.Listed(exact...)), names)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(k kindRules) bool {
+		return !slices.ContainsFunc(found, func(r *kinds.Resource) bool {
+			return r.Kind == schema.FromAPIVersionAndKind(k.APIVersion, k.Kind)
+		})
+	}), nil
 }
 
 // operations lists what a layer answers.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,6 +37,16 @@ func TestExamplesInHelpRun(t *testing.T) {
 	copyFile("observed.yaml", "observed.yaml")
 	copyFile("deployment.yaml", "customizations/deployment.yaml")
 	copyFile("deployment-test.yaml", "customizations/deployment-test.yaml")
+	// What the examples ask an API server for is there.
+	f := fake(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/widgets/main") {
+			fmt.Fprint(w, `{"apiVersion":"demo.io/v1","kind":"Widget","metadata":{"name":"main","namespace":"shop"}}`)
+			return
+		}
+		fmt.Fprint(w, `{"kind":"List","items":[]}`)
+	})
+	t.Setenv("KUBECONFIG", f.kubeconfig(dir))
+	t.Setenv("KUBECACHEDIR", t.TempDir())
 
 	root := newRoot(newSession(nil, io.Discard, io.Discard))
 	shown := 0

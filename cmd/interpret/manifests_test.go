@@ -114,6 +114,7 @@ func TestManifestsFitTogether(t *testing.T) {
 	require.NoError(t, cmd.ValidateArgs(cmd.Flags().Args()))
 	flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
 	o := &serveOptions{
+		body: flag("limit-body"), inFlight: 1, answer: 1,
 		listen: flag("listen"), certificate: flag("tls-cert-file"), key: flag("tls-private-key-file"),
 		cluster:      clusterFlags{fromCluster: flag("from-cluster") == "true"},
 		registration: registrationFlags{service: flag("service"), name: flag("config-name")},

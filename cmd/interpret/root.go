@@ -65,10 +65,11 @@ func newRoot(s *session) *cobra.Command {
 	flags.StringVar(&o.operation, "operation", "", "the operation to answer, in any letter case; see the list above")
 	o.inputs.add(cmd)
 	flags.BoolVar(&o.explain, "explain", false, "tell which layer and rule answers; without --operation, for every operation")
-	flags.BoolVar(&o.check, "check", false, "look for mistakes in the customizations and webhook configurations")
+	flags.BoolVar(&o.check, "check", false, "look for mistakes in the customizations, webhook configurations and CRDs")
 	flags.BoolVar(&o.edit, "edit", false, "edit the scripts of a customization in an editor (KUBE_EDITOR, EDITOR, else vi)")
 	flags.BoolVar(&o.showDoc, "show-doc", false, "with --edit, say above each script what it is for")
 	addOutput(cmd, &o.output, outputJSON, outputYAML)
+	o.crds.add(cmd)
 	o.hooks.add(cmd)
 	o.addLimits(flags)
 	for _, name := range withoutEffect {
@@ -81,7 +82,7 @@ func newRoot(s *session) *cobra.Command {
 	}
 	must(cmd.MarkFlagFilename("filename", "yaml", "yml", "json"))
 	must(cmd.RegisterFlagCompletionFunc("operation", completeOperations))
-	cmd.AddCommand(newTest(s), newGet(s), newHook(s), newKinds(s), newBundled(s), newServe(s), newVersion(s))
+	cmd.AddCommand(newTest(s), newGet(s), newResources(s), newHook(s), newKinds(s), newBundled(s), newServe(s), newVersion(s))
 	return cmd
 }
 
