@@ -29,10 +29,26 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(commandGCPercent)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// Whoever asks twice does not want to wait.
-	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(untilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// untilSignal gives a context that ends with the first signal. The second one ends the process, for whoever asks twice
+// does not want to wait, with the status that shells have for it.
+func untilSignal() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		again := <-signals
+		const statusSignalled = 128
+		if number, ok := again.(syscall.Signal); ok {
+			os.Exit(statusSignalled + int(number))
+		}
+		os.Exit(statusSignalled)
+	}()
+	return ctx
 }
 
 // run is the command as a function; it gives the exit status.
