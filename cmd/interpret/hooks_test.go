@@ -18,7 +18,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeinterpret/interpret/declarative"
 	"github.com/kubeinterpret/interpret/interpreter"
+	"github.com/kubeinterpret/interpret/luakube"
 	"github.com/kubeinterpret/interpret/webhook"
 )
 
@@ -89,4 +91,9 @@ func scriptCalled(ts *testscript.TestScript, neg bool, args []string) {
 	if got := int(ts.Value("hook").(*testHook).calls.Swap(0)); neg || got != want {
 		ts.Fatalf("hooks were called %d times, want %d", got, want)
 	}
+}
+
+// newRules makes the rules of customizations and of what comes along.
+func newRules(list []*declarative.Customization, options []luakube.Option) (*rules, error) {
+	return (&declared{customizations: list}).rules(options, hookFlags{})
 }

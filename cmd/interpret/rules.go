@@ -208,11 +208,6 @@ func newEngine(options []luakube.Option) (*luakube.Engine, error) {
 	return luakube.New(append([]luakube.Option{luakube.WithScriptModule(thirdparty.ModuleName, thirdparty.Module())}, options...)...)
 }
 
-// newRules makes the rules of customizations and of what comes along.
-func newRules(list []*declarative.Customization, options []luakube.Option) (*rules, error) {
-	return (&declared{customizations: list}).rules(options, hookFlags{})
-}
-
 // rules makes the rules of what was declared and of what comes along. What does not load is an error: the answer
 // of another layer is not what was asked for. Whoever gets the rules closes them.
 func (d *declared) rules(options []luakube.Option, hooks hookFlags) (*rules, error) {
