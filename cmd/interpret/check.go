@@ -97,7 +97,7 @@ func (o *options) checkAll(ctx context.Context, s *session) error {
 		return err
 	}
 	list, err := o.checkedObjects(ctx, s)
-	if err == nil && len(list) == 0 {
+	if err == nil && len(list) == 0 && len(o.filenames) > 0 {
 		err = fmt.Errorf("%s: there is no customization in it", some(o.filenames))
 	}
 	// CRDs beside what is checked are there to check with, and told of only if something is wrong with them.

@@ -103,8 +103,21 @@ func (l *located) Error() string { return l.text }
 
 func (l *located) Unwrap() error { return l.err }
 
-// locate finds the place of an error. In its text, the place in a file stands for the place in a script.
+// locate finds the place of an error. In its text, the place in a file stands for the place in a script. An answer with
+// several mistakes becomes an error for each.
 func locate(err error, customizations *declarative.Layer) error {
+	var asked *interpreter.Error
+	if errors.As(err, &asked) {
+		if mistakes := each(asked.Err); len(mistakes) > 1 {
+			var errs []error
+			for _, mistake := range mistakes {
+				one := *asked
+				one.Err = mistake
+				errs = append(errs, locate(answerError(&one), customizations))
+			}
+			return errors.Join(errs...)
+		}
+	}
 	var script *luakube.ScriptError
 	if customizations == nil || !errors.As(err, &script) {
 		return err

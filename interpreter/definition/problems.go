@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubeinterpret/interpret/interpreter/manifest"
 )
@@ -68,12 +69,28 @@ func (d *Definition) Problems(ctx context.Context) []Problem {
 		}
 	}
 	for _, err := range validation.ValidateCustomResourceDefinition(ctx, internal) {
-		if len(internal.Status.StoredVersions) == 0 && err.Field == "status.storedVersions" {
+		if err.Field == "status.storedVersions" {
 			continue // A consequence of what is told of spec.versions.
 		}
-		add(declaredPath(err.Field), err.ErrorBody())
+		add(declaredPath(err.Field), bodyOf(err))
 	}
 	return problems
+}
+
+// bodyOf is what an error says of its field. Values that are not one word are left out: they stand in the file, and a
+// schema fills pages.
+func bodyOf(err *field.Error) string {
+	switch v := err.BadValue.(type) {
+	case nil, bool, int, int32, int64, float64, field.OmitValueType:
+		return err.ErrorBody()
+	case string:
+		if len(v) <= shownText {
+			return err.ErrorBody()
+		}
+	}
+	short := *err
+	short.BadValue = field.OmitValueType{}
+	return short.ErrorBody()
 }
 
 // problem is a problem with a field.

@@ -186,7 +186,7 @@ func one(from source, head typed, raw []byte) (*Definition, error) {
 		}
 		return nil, from.errorAt("", fmt.Errorf("%w, got %s", ErrOtherKind, got))
 	case head.APIVersion != apiextensionsv1.SchemeGroupVersion.String():
-		return nil, from.errorAt("", fmt.Errorf("a %s must be %s, got %s, which API servers from 1.22 on do not know; write it anew in that version", Kind, apiextensionsv1.SchemeGroupVersion, head.APIVersion))
+		return nil, from.errorAt("", fmt.Errorf("a %s must be %s, got %s, which API servers from 1.22 on do not know; generate it for v1, or get it from a cluster that has it", Kind, apiextensionsv1.SchemeGroupVersion, head.APIVersion))
 	}
 	return fromJSON(raw, from)
 }
