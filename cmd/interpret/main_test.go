@@ -27,16 +27,17 @@ import (
 func TestExamplesInHelpRun(t *testing.T) {
 	dir := t.TempDir()
 	copyFile := func(from, to string) {
-		data, err := os.ReadFile(filepath.Join("..", "..", "examples", "customization", from))
+		data, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(from)))
 		require.NoError(t, err)
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(to)), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, to), data, 0o600))
 	}
-	copyFile("deployment.yaml", "customization.yaml")
-	copyFile("web.yaml", "web.yaml")
-	copyFile("observed.yaml", "observed.yaml")
-	copyFile("deployment.yaml", "customizations/deployment.yaml")
-	copyFile("deployment-test.yaml", "customizations/deployment-test.yaml")
+	copyFile("examples/customization/deployment.yaml", "customization.yaml")
+	copyFile("examples/customization/web.yaml", "web.yaml")
+	copyFile("examples/customization/observed.yaml", "observed.yaml")
+	copyFile("examples/customization/deployment.yaml", "customizations/deployment.yaml")
+	copyFile("examples/customization/deployment-test.yaml", "customizations/deployment-test.yaml")
+	copyFile("builtin/crd/testdata/app/crd.yaml", "crds/app.yaml")
 	// What the examples ask an API server for is there.
 	f := fake(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/widgets/main") {
