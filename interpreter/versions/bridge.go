@@ -34,6 +34,15 @@ func (b *bridge) Interpret(ctx context.Context, req *interpreter.Request) (*inte
 	})
 }
 
+// Blame has the rule say where a mistake in its answer comes from. The field is named as in the version that was asked
+// about, which is near enough to find the line.
+func (b *bridge) Blame(err error) error {
+	if blamer, ok := b.rule.(interpreter.Blamer); ok {
+		return blamer.Blame(err)
+	}
+	return err
+}
+
 // passage leads from one version of a kind to another.
 type passage struct {
 	definition *definition.Definition

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeinterpret/interpret/declarative"
@@ -38,6 +39,7 @@ type Handler struct {
 	*webhook.Endpoint
 	stored   Stored
 	layer    []declarative.Option
+	fields   func(schema.GroupKind) map[string]declarative.Fields
 	endpoint []webhook.HandlerOption
 	reviews  *prometheus.CounterVec
 }
@@ -49,6 +51,15 @@ type Option func(*Handler) error
 func WithLayerOptions(options ...declarative.Option) Option {
 	return func(h *Handler) error {
 		h.layer = options
+		return nil
+	}
+}
+
+// WithFields has scripts compared with the fields of the kinds that they are for; versions gives what is known of a
+// kind, as for declarative.CheckFields. A field that is not there is warned of: the kind may get it later.
+func WithFields(versions func(schema.GroupKind) map[string]declarative.Fields) Option {
+	return func(h *Handler) error {
+		h.fields = versions
 		return nil
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubeinterpret/interpret/declarative"
@@ -194,6 +196,32 @@ func TestNoRulesAreAWarning(t *testing.T) {
 	assert.True(t, got.Allowed)
 	require.Len(t, got.Warnings, 1)
 	assert.Contains(t, got.Warnings[0], "there are no rules")
+}
+
+// paths are the fields of a kind.
+type paths []string
+
+func (p paths) HasField(path ...string) (bool, int, string) {
+	for i := range path {
+		if !slices.Contains(p, strings.Join(path[:i+1], ".")) {
+			return false, i, "status"
+		}
+	}
+	return true, 0, ""
+}
+
+func TestFieldsThatAreNotThereAreWarnedOf(t *testing.T) {
+	known := func(kind schema.GroupKind) map[string]declarative.Fields {
+		assert.Equal(t, schema.GroupKind{Group: "demo.io", Kind: "Widget"}, kind)
+		return map[string]declarative.Fields{"v1": paths{"status"}}
+	}
+	h := handler(t, stored{}, admission.WithFields(known))
+	got := review(t, h, ask(t, admissionv1.Create, custom(t, "a", "statusReflection: function ReflectStatus(o) return o.sttus end"), nil))
+	assert.True(t, got.Allowed)
+	assert.Equal(t, []string{"spec.customizations.statusReflection.luaScript: line 1, column 36: Widget has no field sttus, did you mean status?"}, got.Warnings)
+	got = review(t, h, ask(t, admissionv1.Create, custom(t, "a", status), nil))
+	assert.True(t, got.Allowed)
+	assert.Empty(t, got.Warnings)
 }
 
 func TestConflictsWithWhatIsStored(t *testing.T) {

@@ -106,6 +106,9 @@ func checkCustomization(ctx context.Context, h *Handler, req *admissionv1.Admiss
 	if err != nil {
 		return nil, err
 	}
+	if h.fields != nil {
+		problems = append(problems, declarative.CheckFields([]*declarative.Customization{subject}, h.fields)...)
+	}
 	f := &findings{}
 	for _, p := range problems {
 		field, message := fieldOf(p)
