@@ -23,8 +23,6 @@ const convertersFlag = "--converters"
 type fileConverters struct {
 	engine  *luakube.Engine
 	handler *conversion.Handler
-	// present are the converters in force.
-	present *conversion.Set
 }
 
 // convertersInFiles makes what answers conversions, and reads the converters for the first time.
@@ -39,7 +37,7 @@ func (o *serveOptions) convertersInFiles(ctx context.Context, s *session, r *ser
 		return err
 	}
 	files := &watchedFiles{
-		what: "converters", flag: convertersFlag, names: o.converters, recursive: o.recursive, parse: c.parse,
+		what: "converters", flag: convertersFlag, names: o.crds.converters, recursive: o.recursive, parse: c.parse,
 		logger: logger, metrics: metrics, poll: filesPoll,
 	}
 	if err := files.load(ctx, s); err != nil {
@@ -51,7 +49,23 @@ func (o *serveOptions) convertersInFiles(ctx context.Context, s *session, r *ser
 }
 
 func (c *fileConverters) parse(s *session, inputs []input) (put func() ([]slog.Attr, error), err error) {
-	var registrations []conversion.Registration
+	list, err := parseConverters(s, inputs)
+	if err != nil {
+		return nil, err
+	}
+	set, err := compileConverters(c.engine, list)
+	if err != nil {
+		return nil, err
+	}
+	return func() ([]slog.Attr, error) {
+		c.handler.Replace(set)
+		return []slog.Attr{slog.Int("converters", len(list))}, nil
+	}, nil
+}
+
+// parseConverters reads converters. What is something else is an error.
+func parseConverters(s *session, inputs []input) ([]*conversion.LuaConverter, error) {
+	var list []*conversion.LuaConverter
 	var errs []error
 	for _, in := range inputs {
 		docs := s.split(in)
@@ -60,38 +74,36 @@ func (c *fileConverters) parse(s *session, inputs []input) (put func() ([]slog.A
 			if err != nil {
 				errs = append(errs, err)
 			}
-			if converter == nil {
-				continue
+			if converter != nil {
+				list = append(list, converter)
 			}
-			registration, err := converter.Compile(c.engine)
-			if err != nil {
-				errs = append(errs, &failure{err})
-				continue
-			}
-			registrations = append(registrations, registration)
 		}
+	}
+	return list, errors.Join(errs...)
+}
+
+// compileConverters makes converters ready. Two of one kind are an error that names their files.
+func compileConverters(engine *luakube.Engine, list []*conversion.LuaConverter) (*conversion.Set, error) {
+	var registrations []conversion.Registration
+	var files []string
+	var errs []error
+	for _, converter := range list {
+		registration, err := converter.Compile(engine)
+		if err != nil {
+			errs = append(errs, &failure{err})
+			continue
+		}
+		registrations = append(registrations, registration)
+		files = append(files, converter.File())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	set, err := conversion.NewSet(registrations...)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", some(filesOf(inputs)), err)
+		return nil, fmt.Errorf("%s: %w", some(files), err)
 	}
-	return func() ([]slog.Attr, error) {
-		c.present = set
-		c.handler.Replace(set)
-		return []slog.Attr{slog.Int("converters", len(registrations))}, nil
-	}, nil
-}
-
-// filesOf are the names of what was read.
-func filesOf(inputs []input) []string {
-	names := make([]string, len(inputs))
-	for i, in := range inputs {
-		names[i] = in.name
-	}
-	return names
+	return set, nil
 }
 
 // ServeHTTP answers a review.
@@ -115,7 +127,7 @@ func (f *registrationFlags) conversionPatch(c *fileConverters, bundle []byte) ([
 		return nil, err
 	}
 	var kinds []string
-	for _, kind := range c.present.Kinds() {
+	for _, kind := range c.handler.Converters().Kinds() {
 		kinds = append(kinds, kind.String())
 	}
 	return append([]byte("# For the CustomResourceDefinitions of "+strings.Join(kinds, ", ")+":\n# kubectl patch crd NAME --type merge --patch-file FILE\n"), text...), nil

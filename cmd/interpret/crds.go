@@ -25,6 +25,9 @@ type crdFlags struct {
 	names   []string
 	kstatus bool
 	guard   bool
+	// convert has rules for one version of a kind answer for its other versions, with converters in files before webhooks.
+	convert    bool
+	converters []string
 }
 
 // add adds the flags for commands that ask rules.
@@ -34,6 +37,8 @@ func (f *crdFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.kstatus, "kstatus", f.kstatus, "where there is no rule for the health of a custom resource, judge by the conventions about conditions")
 	flags.BoolVar(&f.guard, "guard", f.guard, "with a CRD, objects and statuses that rules give must keep to its schema")
 	must(cmd.MarkFlagFilename("crd", "yaml", "yml", "json"))
+	f.addConvert(cmd)
+	f.addConverters(cmd, "converters of CRD versions, of the kind Converter, which are asked rather than conversion webhooks: as for -f; may be repeated")
 }
 
 // read reads the CRDs that the flag names. What else is in the files is left alone, such as a kustomization.

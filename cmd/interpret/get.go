@@ -100,6 +100,7 @@ every change of an object.`,
 	flags.BoolVar(&o.fromCluster, "from-cluster", true, "with the customizations on the server; without, if -f is given, unless it is said")
 	flags.StringSliceVar(&o.crds.names, "crd", nil, "CustomResourceDefinitions in place of those on the server, as for -f; may be repeated")
 	flags.BoolVar(&o.kstatus, "kstatus", true, "where there is no rule for the health of a custom resource, judge by the conventions about conditions")
+	o.crds.addConvert(cmd)
 	o.hooks.add(cmd)
 	o.config.AddFlags(flags)
 	o.addLimits(flags)
@@ -250,9 +251,6 @@ func (o *serverFlags) rules(ctx context.Context, s *session, server *apiReader, 
 	if err != nil {
 		return nil, err
 	}
-	if err := o.hooks.check(d.configurations); err != nil {
-		return nil, err
-	}
 	if o.fromCluster && (len(o.filenames) == 0 || o.flags.Changed("from-cluster")) {
 		found, err := server.customizations(ctx)
 		if err != nil {
@@ -266,7 +264,11 @@ func (o *serverFlags) rules(ctx context.Context, s *session, server *apiReader, 
 	if err != nil {
 		return nil, err
 	}
-	d.ofCRDs = layersOfCRDs(definitions, o.kstatus)
+	all, _ := definitions.All() // A set knows.
+	if err := o.hooks.check(d.configurations, all); err != nil {
+		return nil, err
+	}
+	d.known, d.crds.kstatus, d.crds.guard = definitions, o.kstatus, false
 	r, err := d.rules(options, o.hooks)
 	if err != nil {
 		return nil, err

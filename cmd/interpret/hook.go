@@ -77,7 +77,7 @@ func (t *hookTarget) configurations(ctx context.Context, s *session) ([]*webhook
 	if len(d.configurations) == 0 {
 		return nil, fmt.Errorf("%s: there is no webhook configuration in it", some(t.filenames))
 	}
-	return d.configurations, t.hooks.check(d.configurations)
+	return d.configurations, t.hooks.check(d.configurations, nil)
 }
 
 // readBundle reads CA certificates; no file is none.

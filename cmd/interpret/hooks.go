@@ -12,8 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubeinterpret/interpret/interpreter"
+	"github.com/kubeinterpret/interpret/interpreter/definition"
 	"github.com/kubeinterpret/interpret/interpreter/manifest"
 	"github.com/kubeinterpret/interpret/webhook"
+	"github.com/kubeinterpret/interpret/webhook/conversion"
 )
 
 const hookAddressFlag = "--hook-address"
@@ -72,8 +74,13 @@ func (f hookFlags) Resolve(_ context.Context, namespace, name string, _ int32) (
 }
 
 // check finds addresses of Services that no configuration names. Whoever gave one expects that it counts.
-func (f hookFlags) check(configurations []*webhook.Configuration) error {
+func (f hookFlags) check(configurations []*webhook.Configuration, definitions []*definition.Definition) error {
 	var services []string
+	for _, d := range definitions {
+		if hook := d.Conversion().Webhook; hook != nil && hook.ClientConfig != nil && hook.ClientConfig.Service != nil {
+			services = append(services, hook.ClientConfig.Service.Namespace+"/"+hook.ClientConfig.Service.Name)
+		}
+	}
 	for _, c := range configurations {
 		for i := range c.Webhooks {
 			if s := c.Webhooks[i].ClientConfig.Service; s != nil {
@@ -125,8 +132,9 @@ func fatalProblems(configurations []*webhook.Configuration) error {
 // hookHint tells how a hook is reached whose Service's DNS name only means something inside the cluster.
 func hookHint(err error) error {
 	var call *webhook.CallError
+	var convert *conversion.ConvertError
 	var dns *net.DNSError
-	if !errors.As(err, &call) || !errors.As(err, &dns) {
+	if !errors.As(err, &call) && !errors.As(err, &convert) || !errors.As(err, &dns) {
 		return err
 	}
 	service, rest, _ := strings.Cut(dns.Name, ".")

@@ -17,6 +17,7 @@ import (
 	"github.com/kubeinterpret/interpret/interpreter/manifest"
 	"github.com/kubeinterpret/interpret/luakube"
 	"github.com/kubeinterpret/interpret/webhook"
+	"github.com/kubeinterpret/interpret/webhook/conversion"
 )
 
 // ruleFlags are the flags that say which rules there are and how far they may go.
@@ -35,7 +36,7 @@ const filenameFlag = "--filename"
 // addFiles adds the flags that every mode and most subcommands share.
 func (f *ruleFlags) addFiles(flags *pflag.FlagSet) {
 	f.flags = flags
-	f.crds = crdFlags{kstatus: true, guard: true}
+	f.crds = crdFlags{kstatus: true, guard: true, convert: true}
 	flags.StringSliceVarP(&f.filenames, "filename", "f", nil, "customizations and webhook configurations: a file, a directory, a pattern, an http(s) URL, or - for standard input; may be repeated")
 	flags.BoolVarP(&f.recursive, "recursive", "R", false, "descend into the directories given with -f")
 }
@@ -74,8 +75,10 @@ type declared struct {
 	definitions    []*definition.Definition
 	// crds say what the definitions are good for.
 	crds crdFlags
-	// ofCRDs are the layers that are made of CRDs; nil has them made of the definitions.
-	ofCRDs []interpreter.Layer
+	// known are the CRDs that there are; nil if they are the definitions.
+	known *definition.Set
+	// converters are those in files.
+	converters []*conversion.LuaConverter
 }
 
 // claimStdin looks at the flags that may name standard input.
@@ -83,7 +86,10 @@ func (f *ruleFlags) claimStdin(s *session) error {
 	if err := s.claimStdin(filenameFlag, f.filenames...); err != nil {
 		return err
 	}
-	return s.claimStdin(crdFlag, f.crds.names...)
+	if err := s.claimStdin(crdFlag, f.crds.names...); err != nil {
+		return err
+	}
+	return s.claimStdin(convertersFlag, f.crds.converters...)
 }
 
 // declared reads what -f names. What is of no kind that makes rules is an error.
@@ -102,7 +108,9 @@ func (f *ruleFlags) declared(ctx context.Context, s *session) (*declared, error)
 	}
 	beside, err := f.crds.read(ctx, s, f.recursive)
 	d.definitions = append(d.definitions, beside...)
-	return d, err
+	converters, badConverters := f.crds.readConverters(ctx, s, f.recursive)
+	d.converters = converters
+	return d, errors.Join(err, badConverters)
 }
 
 // empty says whether there are no rules in it.
@@ -193,11 +201,16 @@ type rules struct {
 	customizations *declarative.Layer
 	// webhooks is nil if there are none.
 	webhooks *webhook.Layer
+	versions *otherVersions
 }
 
 // close closes the connections to hooks.
 func (r *rules) close() {
-	if r != nil && r.webhooks != nil {
+	if r == nil {
+		return
+	}
+	r.versions.close()
+	if r.webhooks != nil {
 		r.webhooks.Close()
 	}
 }
@@ -227,33 +240,43 @@ func (d *declared) rules(options []luakube.Option, hooks hookFlags) (*rules, err
 	if webhooks != nil {
 		r.webhooks, asked = webhooks, webhooks
 	}
-	ofCRDs := d.ofCRDs
-	var checks []interpreter.Check
-	if ofCRDs == nil && len(d.definitions) > 0 {
-		definitions, err := definition.NewSet(d.definitions...)
-		if err != nil {
-			r.close()
-			return nil, &failure{err}
+	converters, err := compileConverters(engine, d.converters)
+	definitions := d.known
+	if definitions == nil && len(d.definitions) > 0 && err == nil {
+		if definitions, err = definition.NewSet(d.definitions...); err != nil {
+			err = &failure{err}
 		}
+	}
+	var ofCRDs []interpreter.Layer
+	var checks []interpreter.Check
+	if definitions != nil && err == nil {
 		ofCRDs = layersOfCRDs(definitions, d.crds.kstatus)
 		if d.crds.guard {
 			checks = append(checks, definition.Guard(definitions))
 		}
+		if d.crds.convert {
+			r.versions, err = newOtherVersions(definitions, func() *conversion.Set { return converters }, webhook.WithResolver(hooks))
+		}
 	}
-	r.Chain = newChain(r.customizations, asked, thirdparty.New(options...), ofCRDs...).WithChecks(checks...)
+	if err != nil {
+		r.close()
+		return nil, err
+	}
+	r.Chain = newChain(r.customizations, asked, thirdparty.New(options...), r.versions, ofCRDs...).WithChecks(checks...)
 	return r, nil
 }
 
 // newChain puts the layers in their order: what a user wrote before what comes along, what is about one kind
-// before what is about all, and before the latter what is made of CRDs. Layers that are nil are left out.
-func newChain(customizations, webhooks interpreter.Layer, bundle *thirdparty.Bundle, ofCRDs ...interpreter.Layer) *interpreter.Chain {
+// before what is about all, and before the latter what is made of CRDs. Layers that are nil are left out. What is for
+// all kinds is so for all versions.
+func newChain(customizations, webhooks interpreter.Layer, bundle *thirdparty.Bundle, versions *otherVersions, ofCRDs ...interpreter.Layer) *interpreter.Chain {
 	layers := []interpreter.Layer{
-		customizations,
-		webhooks,
-		bundle.Layer(),
+		versions.around(customizations),
+		versions.around(webhooks),
+		versions.around(bundle.Layer()),
 		bundle.Extra(),
 		builtin.Extra(),
-		builtin.Layer(),
+		versions.around(builtin.Layer()),
 	}
 	layers = append(layers, ofCRDs...)
 	return interpreter.NewChain(append(layers, builtin.Fallback())...)
@@ -269,7 +292,7 @@ func (f *ruleFlags) load(ctx context.Context, s *session) (*rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.hooks.check(d.configurations); err != nil {
+	if err := f.hooks.check(d.configurations, d.definitions); err != nil {
 		return nil, err
 	}
 	r, err := d.rules(options, f.hooks)

@@ -61,7 +61,6 @@ type serveOptions struct {
 	ruleFlags
 	cluster      clusterFlags
 	registration registrationFlags
-	converters   []string
 
 	listen           string
 	certificate, key string
@@ -116,7 +115,8 @@ the last question is answered, or after --grace. A second one ends it at once.`,
 	o.addFiles(flags)
 	o.cluster.add(flags)
 	o.hooks.add(cmd)
-	flags.StringSliceVar(&o.converters, "converters", nil, "converters of CRD versions, of the kind Converter, which answer at /convert: as for -f; may be repeated")
+	o.crds.addConverters(cmd, "converters of CRD versions, of the kind Converter, which answer at /convert, and are asked rather than conversion webhooks: as for -f; may be repeated")
+	o.crds.addConvert(cmd)
 	flags.StringVar(&o.listen, "listen", defaultListen, "the address to listen on, HOST:PORT; :PORT is every address of the machine")
 	flags.StringVar(&o.certificate, "tls-cert-file", "", "the server's certificate, with what stands between it and the CA, in PEM; read again when it changes")
 	flags.StringVar(&o.key, "tls-private-key-file", "", "the key of the certificate, in PEM")
@@ -147,7 +147,7 @@ func addChoice(cmd *cobra.Command, to *string, name, help string, choices ...str
 
 // complete looks for what is wrong with the command line before anything is done.
 func (o *serveOptions) complete(flags *pflag.FlagSet) error {
-	for flag, names := range map[string][]string{filenameFlag: o.filenames, convertersFlag: o.converters} {
+	for flag, names := range map[string][]string{filenameFlag: o.filenames, convertersFlag: o.crds.converters} {
 		if slices.Contains(names, stdinName) {
 			return usage("%s: standard input can be read once, and files are read again when they change", flag)
 		}
@@ -158,7 +158,7 @@ func (o *serveOptions) complete(flags *pflag.FlagSet) error {
 	if o.cluster.chosen() && len(o.hooks.addresses) > 0 {
 		return usage("%s goes with %s; an API server tells where its Services are", hookAddressFlag, filenameFlag)
 	}
-	if o.registration.print == printConversion && len(o.converters) == 0 {
+	if o.registration.print == printConversion && len(o.crds.converters) == 0 {
 		return usage("--print-config=%s goes with %s", printConversion, convertersFlag)
 	}
 	if err := o.registration.complete(o.selfSigned); err != nil {
@@ -265,6 +265,8 @@ type servedRules struct {
 	converters *fileConverters
 	// stored is nil if nobody knows what an API server has stored.
 	stored admission.Stored
+	// definitions are the CRDs that customizations are compared with.
+	definitions definition.Definitions
 	// follow are what keeps rules in step with their sources, until a context ends.
 	follow []func(context.Context) error
 	// ready is nil if the rules always are; wait waits for that.
@@ -290,7 +292,7 @@ func (o *serveOptions) rules(ctx context.Context, s *session, logger *slog.Logge
 	} else {
 		err = o.rulesInFiles(ctx, s, r, bundle, logger, registry, metrics)
 	}
-	if err == nil && len(o.converters) > 0 {
+	if err == nil && len(o.crds.converters) > 0 {
 		err = o.convertersInFiles(ctx, s, r, logger, registry, metrics)
 	}
 	if err != nil {
@@ -321,12 +323,18 @@ func (o *serveOptions) rulesInFiles(ctx context.Context, s *session, r *servedRu
 	if err := files.load(ctx, s); err != nil {
 		return err
 	}
-	r.webhooks = hooks
+	r.definitions = &rules.definitions
+	versions, err := o.otherVersions(r, &rules.definitions, webhook.WithRegisterer(registry), webhook.WithResolver(o.hooks))
+	if err != nil {
+		return err
+	}
+	r.webhooks = versions.around(hooks)
 	r.follow = append(r.follow, func(ctx context.Context) error {
 		defer hooks.Close()
+		defer versions.close()
 		return files.run(ctx)
 	})
-	r.chain = newChain(customizations, hooks, bundle, layersOfCRDs(&rules.definitions, true)...)
+	r.chain = newChain(customizations, r.webhooks, bundle, versions, layersOfCRDs(&rules.definitions, true)...)
 	return nil
 }
 
@@ -348,7 +356,7 @@ func (f *fileRules) parse(s *session, inputs []input) (put func() ([]slog.Attr, 
 	}
 	errs = append(errs, fatalProblems(d.configurations))
 	if f.hooks != nil {
-		errs = append(errs, f.hooks.check(d.configurations))
+		errs = append(errs, f.hooks.check(d.configurations, d.definitions))
 	}
 	definitions, err := definition.NewSet(d.definitions...)
 	errs = append(errs, err)
@@ -414,10 +422,16 @@ func (o *serveOptions) rulesOnServer(r *servedRules, bundle *thirdparty.Bundle, 
 	}
 	logger.Info("rules come from an API server", "server", config.Host)
 	r.stored = customizations
-	r.webhooks = webhooks
-	r.chain = newChain(customizations, webhooks, bundle, layersOfCRDs(definitions, true)...)
+	r.definitions = definitions
+	versions, err := o.otherVersions(r, definitions, webhook.WithRegisterer(registry), webhook.WithResolver(resolver))
+	if err != nil {
+		return err
+	}
+	r.webhooks = versions.around(webhooks)
+	r.chain = newChain(customizations, r.webhooks, bundle, versions, layersOfCRDs(definitions, true)...)
 	r.follow = append(r.follow, customizations.Run, definitions.Run, resolver.Run, func(ctx context.Context) error {
 		defer hooks.Close()
+		defer versions.close()
 		return webhooks.Run(ctx)
 	})
 	r.ready = func() error { return errors.Join(customizations.Ready(), webhooks.Ready(), definitions.Ready()) }
@@ -496,7 +510,8 @@ func (o *serveOptions) server(ctx context.Context, s *session, logger *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	reviews, err := admission.New(rules.stored, admission.WithLogger(logger), admission.WithRegisterer(registry), admission.WithLayerOptions(declarative.WithEngine(rules.engine)))
+	reviews, err := admission.New(rules.stored, admission.WithLogger(logger), admission.WithRegisterer(registry),
+		admission.WithLayerOptions(declarative.WithEngine(rules.engine)), admission.WithFields(versionsIn(rules.definitions)))
 	if err != nil {
 		return nil, err
 	}

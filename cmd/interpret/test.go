@@ -149,7 +149,7 @@ func (o *testOptions) suites(ctx context.Context, s *session, paths []string, fi
 	}
 	given, err := o.declared(ctx, s)
 	if err == nil && len(o.filenames) > 0 {
-		err = o.hooks.check(given.configurations)
+		err = o.hooks.check(given.configurations, given.definitions)
 	}
 	if err != nil {
 		return nil, err
@@ -233,7 +233,8 @@ func (o *testOptions) rulesFor(ctx context.Context, s *session, dir string, give
 		if err != nil {
 			return nil, err
 		}
-		found.crds, found.definitions = given.crds, append(found.definitions, given.definitions...)
+		found.crds, found.converters = given.crds, given.converters
+		found.definitions = append(found.definitions, given.definitions...)
 		given = found
 	}
 	return given.rules(options, o.hooks)

@@ -217,7 +217,7 @@ func (c *LuaConverter) File() string { return c.doc.File }
 // Compile makes the converter ready. The error of a script is told with its place in the file, and is a
 // *luakube.ScriptError inside.
 func (c *LuaConverter) Compile(engine *luakube.Engine) (Registration, error) {
-	converter, err := NewLua(engine, c.Name+"/luaScript", c.Script)
+	converter, err := NewLua(engine, "converter "+c.Name, c.Script)
 	if err != nil {
 		place := &manifest.Error{File: c.doc.File, Line: c.doc.Line, Err: err}
 		var script *luakube.ScriptError

@@ -79,16 +79,16 @@ func TestScriptsAreHeldToTheSandbox(t *testing.T) {
 	limits := luakube.DefaultLimits()
 	limits.Instructions = 100_000
 	for name, c := range map[string]struct{ body, want string }{
-		"endless":        {"while true do end", "foo/luaScript:2: exceeded 100000 instructions"},
-		"an error":       {`error("no alias")`, "foo/luaScript:2: no alias"},
-		"no result":      {"", "foo/luaScript:1: Convert: first result (converted object) must be a table, got nil"},
+		"endless":        {"while true do end", "converter foo:2: exceeded 100000 instructions"},
+		"an error":       {`error("no alias")`, "converter foo:2: no alias"},
+		"no result":      {"", "converter foo:1: Convert: first result (converted object) must be a table, got nil"},
 		"not an object":  {"return {1}", "must be an object, got a list"},
 		"another object": {`obj.metadata.name = "b" return obj`, `metadata.name is "b", must be "web"`},
-		"no files":       {"return io.open('/etc/passwd')", "foo/luaScript:2: "},
-		"no next":        {"return require('kube').next(obj)", "foo/luaScript:2: "},
+		"no files":       {"return io.open('/etc/passwd')", "converter foo:2: "},
+		"no next":        {"return require('kube').next(obj)", "converter foo:2: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			convert, err := conversion.NewLua(engine(t, luakube.WithLimits(limits)), "foo/luaScript", "function Convert(obj, desired)\n"+c.body+"\nend")
+			convert, err := conversion.NewLua(engine(t, luakube.WithLimits(limits)), "converter foo", "function Convert(obj, desired)\n"+c.body+"\nend")
 			require.NoError(t, err)
 			_, err = set(t, convert.Convert).Convert(t.Context(), []*unstructured.Unstructured{object(t, web)}, v1)
 			require.ErrorContains(t, err, c.want)
@@ -138,8 +138,8 @@ func TestConvertersInFiles(t *testing.T) {
 
 func TestAMistakeInAScriptHasItsPlace(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
-		"syntax":      {"local annotations =", "local = ", `f.yaml:12:13: foo/luaScript:2:9: syntax error near "="`},
-		"no function": {"function Convert", "function Konvert", "f.yaml:10:14: foo/luaScript: the script defines no function Convert; is Konvert meant to be it?"},
+		"syntax":      {"local annotations =", "local = ", `f.yaml:12:13: converter foo:2:9: syntax error near "="`},
+		"no function": {"function Convert", "function Konvert", "f.yaml:10:14: converter foo: the script defines no function Convert; is Konvert meant to be it?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, err := conversion.Parse("f.yaml", []byte(strings.Replace(converter, c.old, c.new, 1)))
