@@ -315,7 +315,7 @@ func sameSelector(selectors []string) (string, bool) {
 		return text
 	}
 	for _, s := range selectors[1:] {
-		if canonical(s) != canonical(selectors[0]) {
+		if s != selectors[0] && canonical(s) != canonical(selectors[0]) {
 			return "", false
 		}
 	}
@@ -455,6 +455,9 @@ func grouped(entries []member, keys []string) [][]member {
 // identity is a text that is the same for entries that are one.
 func identity(v any, keys []string) string {
 	if m, ok := v.(map[string]any); ok && len(keys) > 0 {
+		if text, ok := m[keys[0]].(string); ok && len(keys) == 1 {
+			return text // As nearly always. A key has one type, so that this is nobody else's.
+		}
 		values := make([]any, len(keys))
 		for i, key := range keys {
 			values[i] = m[key]
