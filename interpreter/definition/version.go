@@ -3,6 +3,7 @@ package definition
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -128,8 +129,8 @@ func (v *Version) Schema() (*structuralschema.Structural, error) {
 
 // Validate tells what an API server would say of an object: of creating it, or, if old is not nil, of updating that
 // one. Fields that the schema does not know are told as forbidden, which a server refuses if it is asked to be
-// strict. What the server fills in before it looks does not have to be there. The error is about the CRD, or it is
-// the context's; then nothing was told.
+// strict. What the server fills in before it looks does not have to be there. They come in the order of the fields'
+// paths. The error is about the CRD, or it is the context's; then nothing was told.
 func (v *Version) Validate(ctx context.Context, obj, old *unstructured.Unstructured) (field.ErrorList, error) {
 	s, err := v.schemas()
 	if err != nil {
@@ -159,6 +160,8 @@ func (v *Version) validate(ctx context.Context, s *schemas, obj, old *unstructur
 	} else {
 		errs = v.validateAnew(ctx, s, obj, errs)
 	}
+	// The code goes through maps.
+	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	return errs, ctx.Err()
 }
 

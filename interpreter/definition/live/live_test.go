@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -253,4 +254,44 @@ func BenchmarkLookup(b *testing.B) {
 			b.Fatal(found, err)
 		}
 	}
+}
+
+// BenchmarkRead reads 500 CRDs from a server; the memory that stays is to be under 200 MB. The objects of the server
+// here are not counted.
+func BenchmarkRead(b *testing.B) {
+	client := newClient()
+	for i := range 500 {
+		o := crd(fmt.Sprintf("kinds%d", i), fmt.Sprintf("Kind%d", i), true, "v1")
+		versions, _, err := unstructured.NestedSlice(o.Object, "spec", "versions")
+		require.NoError(b, err)
+		properties := map[string]any{}
+		for f := range 150 + i {
+			properties[fmt.Sprintf("field%d", f)] = map[string]any{"type": "string", "description": "What the field is for, and what happens without it, told at some length."}
+		}
+		require.NoError(b, unstructured.SetNestedMap(versions[0].(map[string]any), properties, "schema", "openAPIV3Schema", "properties", "spec", "properties"))
+		require.NoError(b, unstructured.SetNestedSlice(o.Object, versions, "spec", "versions"))
+		require.NoError(b, client.Tracker().Add(o))
+	}
+	for b.Loop() {
+		before := heap()
+		d, err := live.New(client)
+		require.NoError(b, err)
+		ctx, stop := context.WithCancel(b.Context())
+		var done sync.WaitGroup
+		done.Go(func() { assert.NoError(b, d.Run(ctx)) })
+		ready(b, d)
+		b.ReportMetric(float64(heap()-before)/1e6, "MB-kept")
+		all, err := d.All()
+		require.NoError(b, err)
+		require.Len(b, all, 500)
+		stop()
+		done.Wait()
+	}
+}
+
+func heap() int64 {
+	goruntime.GC()
+	var m goruntime.MemStats
+	goruntime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
