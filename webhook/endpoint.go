@@ -44,6 +44,8 @@ const (
 	replyMargin = 50 * time.Millisecond
 	// How long work that is out of time may take to say so in its own words.
 	lastWords = 20 * time.Millisecond
+	// How long it may take to send an answer, over a slow line.
+	sendTime = 30 * time.Second
 	// When a caller who came when all were busy may try again, in seconds.
 	retryAfter = 1
 	// The largest buffer that is kept for the next question; most objects are much smaller.
@@ -218,6 +220,10 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A body that does not come to its end must not hold its place for longer than an answer may.
 	connection := http.NewResponseController(w)
 	_ = connection.SetReadDeadline(x.start.Add(limit)) // Not every ResponseWriter has deadlines.
+	if e.maxTime > DefaultMaxTime {
+		// The server around it may allow for less, as Server does, and would cut the answer off.
+		_ = connection.SetWriteDeadline(x.start.Add(limit + sendTime))
+	}
 	buffer := e.buffers.Get().(*bytes.Buffer)
 	defer e.release(buffer)
 	if r.ContentLength > 0 && r.ContentLength <= e.bodyLimit {

@@ -73,6 +73,25 @@ func answers(err error) interpreter.Interpreter {
 	})
 }
 
+func TestAnAnswerThatMayTakeLongIsNotCutOffByTheServer(t *testing.T) {
+	t.Parallel()
+	late := interpreter.Func(func(ctx context.Context, req *interpreter.Request) (*interpreter.Result, error) {
+		time.Sleep(20 * time.Millisecond) // Longer than the server allows for.
+		return answers(nil).Interpret(ctx, req)
+	})
+	h, err := webhook.NewHandler(late, webhook.WithMaxTime(2*webhook.DefaultMaxTime))
+	require.NoError(t, err)
+	s := httptest.NewUnstartedServer(h)
+	s.Config.WriteTimeout = time.Millisecond
+	s.Start()
+	t.Cleanup(s.Close)
+	for range 2 { // Over one connection.
+		got := post(t, s.URL, with("InterpretHealth", "", 0, ""))
+		assert.Equal(t, http.StatusOK, got.status)
+		assert.Contains(t, got.body, `"healthy":true`)
+	}
+}
+
 func TestTheHandlerAnswers(t *testing.T) {
 	good := with("InterpretHealth", "", 0, "")
 	for name, c := range map[string]struct {

@@ -33,8 +33,9 @@ const (
 	headerTimeout = 10 * time.Second
 	// Longer than Go's clients keep a connection without use, so that the end that uses it closes it.
 	serverIdleTimeout = 2 * idleTimeout
-	// An answer must have been read by then: the longest work and a slow line.
-	writeTimeout = DefaultMaxTime + 30*time.Second
+	// An answer must have been read by then: the longest work and a slow line. An Endpoint whose work may take longer
+	// asks for more.
+	writeTimeout = DefaultMaxTime + sendTime
 )
 
 // Server serves a Handler over TLS, until its context ends, and beside it /healthz, which answers as long
