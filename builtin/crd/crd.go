@@ -63,8 +63,7 @@ func (l *Layer) Rules(kind schema.GroupVersionKind, op interpreter.Operation) []
 		if !isCustom(kind.Group) {
 			return nil // Whatever CRDs there will be, none is about this kind.
 		}
-		return []*interpreter.Rule{{Name: kind.GroupKind().String(), Interpreter: interpreter.Func(
-			func(context.Context, *interpreter.Request) (*interpreter.Result, error) { return nil, err })}}
+		return failing(kind.GroupKind(), err)
 	}
 	if d == nil {
 		return nil
@@ -74,6 +73,12 @@ func (l *Layer) Rules(kind schema.GroupVersionKind, op interpreter.Operation) []
 		return nil
 	}
 	return l.plan(v).rules(op)
+}
+
+// failing is the rule of a kind of which it cannot be told yet whether there is one.
+func failing(kind schema.GroupKind, err error) []*interpreter.Rule {
+	return []*interpreter.Rule{{Name: kind.String(), Interpreter: interpreter.Func(
+		func(context.Context, *interpreter.Request) (*interpreter.Result, error) { return nil, err })}}
 }
 
 // Entries lists the rules by the names of the CRDs. It reads the schemas of those that may be about pods.

@@ -18,13 +18,18 @@ const KStatusName = "kstatus"
 // the layer's name is lost. What follows is the status in its words, or NoStatus.
 const KStatusReason = "KStatus"
 
-// kstatusRule is the name of the one rule.
-const kstatusRule = "any custom resource"
-
 type kstatus struct {
 	definitions definition.Definitions
+	onlyDefined bool
 	rules       []*interpreter.Rule
 }
+
+// KStatusOption changes what KStatus answers.
+type KStatusOption func(*kstatus)
+
+// OnlyDefined has KStatus answer for kinds that the definitions have, rather than for all that may be custom resources.
+// Of others there is no rule then, as without the layer.
+func OnlyDefined() KStatusOption { return func(k *kstatus) { k.onlyDefined = true } }
 
 // KStatus answers InterpretHealth for custom resources of every kind by what the conventions about status say, as
 // kstatus of sigs.k8s.io/cli-utils computes it. It belongs behind every layer that knows kinds. It implements
@@ -32,9 +37,16 @@ type kstatus struct {
 //
 // An object that has no status yet is Unknown, unless its CRD says that it will never have one. The definitions are
 // asked for nothing else, and may be nil.
-func KStatus(definitions definition.Definitions) interpreter.Layer {
+func KStatus(definitions definition.Definitions, options ...KStatusOption) interpreter.Layer {
 	k := &kstatus{definitions: definitions}
-	k.rules = []*interpreter.Rule{{Name: kstatusRule, Interpreter: interpreter.HealthFunc(k.health)}}
+	for _, o := range options {
+		o(k)
+	}
+	name := "any custom resource"
+	if k.onlyDefined {
+		name = "any kind with a CRD"
+	}
+	k.rules = []*interpreter.Rule{{Name: name, Interpreter: interpreter.HealthFunc(k.health)}}
 	return k
 }
 
@@ -44,15 +56,30 @@ func (k *kstatus) Rules(kind schema.GroupVersionKind, op interpreter.Operation) 
 	if op != interpreter.InterpretHealth || kind.Group != anything && !isCustom(kind.Group) {
 		return nil
 	}
+	if !k.onlyDefined || kind.Group == anything {
+		return k.rules
+	}
+	if k.definitions == nil {
+		return nil
+	}
+	d, err := k.definitions.Definition(kind.GroupKind())
+	switch {
+	case err != nil:
+		return failing(kind.GroupKind(), err)
+	case d == nil || d.Version(kind.Version) == nil:
+		return nil
+	}
 	return k.rules
 }
 
 // anything stands for every group, version and kind.
 const anything = "*"
 
+// Entries lists the rule as one for all kinds, since that is how it answers, and how often: what registers rules by
+// their kinds leaves such rules to whoever decides about them.
 func (k *kstatus) Entries() []interpreter.Entry {
 	kind := schema.GroupVersionKind{Group: anything, Version: anything, Kind: anything}
-	return []interpreter.Entry{{Kind: kind, Operation: interpreter.InterpretHealth, Rule: kstatusRule}}
+	return []interpreter.Entry{{Kind: kind, Operation: interpreter.InterpretHealth, Rule: k.rules[0].Name}}
 }
 
 // health asks kstatus about no more than it looks at, in the types it wants. What has another shape than the

@@ -3,6 +3,7 @@ package crd
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -220,6 +221,30 @@ func TestHealthByConventionIsTold(t *testing.T) {
 		assert.Contains(t, res.Health.Reason, KStatusReason)
 		assert.Equal(t, status != nil, res.Health.IsHealthy(), "no status is told from a good one")
 	}
+}
+
+func TestHealthByConventionOfDefinedKindsOnly(t *testing.T) {
+	t.Parallel()
+	definitions := &changing{err: interpreter.ErrNotReady}
+	layer := KStatus(definitions, OnlyDefined())
+	chain := interpreter.NewChain(layer)
+	_, err := interpreter.HealthOf(t.Context(), chain, object("demo.io/v1", "Widget"))
+	require.ErrorIs(t, err, interpreter.ErrNotReady)
+
+	definitions.put(t, parsed(t, fmt.Sprintf(widget, 1)))
+	_, err = interpreter.HealthOf(t.Context(), chain, object("demo.io/v1", "Widget"))
+	require.NoError(t, err)
+	// Listed is a rule for all kinds, and whoever asks about that finds it.
+	entries := layer.(interpreter.Lister).Entries()
+	require.Len(t, entries, 1)
+	assert.Equal(t, "any kind with a CRD", layer.Rules(entries[0].Kind, interpreter.InterpretHealth)[0].Name)
+	for _, kind := range []string{"demo.io/v2 Widget", "demo.io/v1 Gadget"} {
+		apiVersion, kind, _ := strings.Cut(kind, " ")
+		_, err = interpreter.HealthOf(t.Context(), chain, object(apiVersion, kind))
+		require.ErrorIs(t, err, interpreter.ErrNoRule)
+	}
+	_, err = interpreter.HealthOf(t.Context(), interpreter.NewChain(KStatus(nil, OnlyDefined())), object("demo.io/v1", "Widget"))
+	require.ErrorIs(t, err, interpreter.ErrNoRule)
 }
 
 func TestALookUpAllocatesNothing(t *testing.T) {
