@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -503,4 +504,37 @@ func BenchmarkValidate(b *testing.B) {
 			b.ReportMetric(float64(copying.Nanoseconds())/float64(b.N), "ns-copy/op")
 		})
 	}
+}
+
+func TestManyMayAskAtOnce(t *testing.T) {
+	t.Parallel()
+	app, err := os.ReadFile("testdata/app.yaml")
+	require.NoError(t, err)
+	broken, err := os.ReadFile("testdata/broken.yaml")
+	require.NoError(t, err)
+	list, err := definition.Parse("f.yaml", []byte(string(app)+"\n---\n"+string(broken)))
+	require.NoError(t, err)
+	s, err := definition.NewSet(list...)
+	require.NoError(t, err)
+	obj := object(t, "apiVersion: demo.io/v1\nkind: App\nmetadata: {name: a}\nspec: {replcas: 1}")
+	var asking sync.WaitGroup
+	for range 16 {
+		asking.Go(func() {
+			for _, d := range list {
+				d.File()
+				d.Mentions("containers")
+				for _, v := range d.Versions() {
+					_, err := v.Schema()
+					assert.Equal(t, d.Name() == "broken.demo.io", err != nil)
+				}
+			}
+			d, err := s.Definition(schema.GroupKind{Group: "demo.io", Kind: "App"})
+			if assert.NoError(t, err) {
+				found, err := d.Version("v1").Validate(t.Context(), obj, obj)
+				assert.NoError(t, err)
+				assert.Len(t, found, 1)
+			}
+		})
+	}
+	asking.Wait()
 }
