@@ -25,6 +25,8 @@ type crdFlags struct {
 	names   []string
 	kstatus bool
 	guard   bool
+	// guardDependencies has the guard look at dependencies as well, which needs no CRD.
+	guardDependencies bool
 	// convert has rules for one version of a kind answer for its other versions, with converters in files before webhooks.
 	convert    bool
 	converters []string

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kubeinterpret/interpret/interpreter"
+	"github.com/kubeinterpret/interpret/interpreter/kinds"
 )
 
 // The flags of inputs, as messages name them.
@@ -196,5 +199,18 @@ func (o *options) answer(ctx context.Context, s *session, c *interpreter.Contrac
 		return nil, err
 	}
 	doc.Layer, doc.Rule = res.Source.Layer, res.Source.Rule
+	if err := s.warnOfDependencies(ctx, rules.kinds, req.Object, res.Dependencies); err != nil {
+		return nil, err
+	}
 	return interpreter.Named(c, res)
+}
+
+// warnOfDependencies tells of dependencies that could not be found. They are printed all the same: what a rule gives is
+// what whoever asks wants to see.
+func (s *session) warnOfDependencies(ctx context.Context, known *kinds.Kinds, object *unstructured.Unstructured, list []interpreter.DependentObjectReference) error {
+	problems, err := known.CheckDependencies(ctx, object, list)
+	for _, p := range problems {
+		s.warn("%v", p)
+	}
+	return err
 }

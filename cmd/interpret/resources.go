@@ -164,21 +164,19 @@ func (f *ruleFlags) offline(ctx context.Context, s *session) (*kinds.Kinds, *rul
 	if err != nil {
 		return nil, nil, err
 	}
-	known, err := d.kinds()
+	asked, err := d.rules(options, f.hooks)
 	if err != nil {
 		return nil, nil, err
 	}
-	asked, err := d.rules(options, f.hooks)
-	return known, asked, err
+	return asked.kinds, asked, nil
 }
 
-// kinds are those that are known without a server.
-func (d *declared) kinds() (*kinds.Kinds, error) {
-	set, err := definition.NewSet(d.definitions...)
-	if err != nil {
-		return nil, &failure{err}
+// kindsWith are the kinds of Kubernetes and of CRDs, which may be nil.
+func kindsWith(definitions *definition.Set) *kinds.Kinds {
+	if definitions == nil {
+		return kinds.New(kinds.Standard())
 	}
-	return kinds.New(kinds.Standard(), kinds.Definitions(set)), nil
+	return kinds.New(kinds.Standard(), kinds.Definitions(definitions))
 }
 
 // named are the resources that fit any of the names, each once, or without names the preferred versions of all.

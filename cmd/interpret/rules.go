@@ -14,6 +14,7 @@ import (
 	"github.com/kubeinterpret/interpret/declarative"
 	"github.com/kubeinterpret/interpret/interpreter"
 	"github.com/kubeinterpret/interpret/interpreter/definition"
+	"github.com/kubeinterpret/interpret/interpreter/kinds"
 	"github.com/kubeinterpret/interpret/interpreter/manifest"
 	"github.com/kubeinterpret/interpret/luakube"
 	"github.com/kubeinterpret/interpret/webhook"
@@ -202,6 +203,8 @@ type rules struct {
 	// webhooks is nil if there are none.
 	webhooks *webhook.Layer
 	versions *otherVersions
+	// kinds are those that there are as far as is known without a server.
+	kinds *kinds.Kinds
 }
 
 // close closes the connections to hooks.
@@ -247,8 +250,12 @@ func (d *declared) rules(options []luakube.Option, hooks hookFlags) (*rules, err
 			err = &failure{err}
 		}
 	}
+	r.kinds = kindsWith(definitions)
 	var ofCRDs []interpreter.Layer
 	var checks []interpreter.Check
+	if d.crds.guard && d.crds.guardDependencies {
+		checks = append(checks, r.kinds.Guard())
+	}
 	if definitions != nil && err == nil {
 		ofCRDs = layersOfCRDs(definitions, d.crds.kstatus)
 		if d.crds.guard {

@@ -53,7 +53,8 @@ expects nothing fails.
 The customizations and webhook configurations under test are those given with -f, else those in the case file's
 directory, else, for a directory named testdata, those beside it. Without any, the rules that are built in are
 tested. The hooks of a webhook configuration are called. With the CRD of a kind, in the same places or given with
---crd, an answer that does not keep to its schema fails the case.`,
+--crd, an answer that does not keep to its schema fails the case; so does, without any, a dependency that no API server
+could have: of a kind that is not there, or with or without a namespace where its kind wants it otherwise.`,
 		Example: strings.TrimPrefix(`
   # Run all cases below a directory.
   interpret test customizations
@@ -79,6 +80,9 @@ tested. The hooks of a webhook configuration are called. With the CRD of a kind,
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "list the cases that passed, too")
 	addOutput(cmd, &o.output, outputJSON, outputJUnit)
 	o.crds.add(cmd)
+	o.crds.guardDependencies = true
+	guard := flags.Lookup("guard")
+	guard.Usage += ", and dependencies must be such as there can be"
 	o.hooks.add(cmd)
 	o.addLimits(flags)
 	return cmd
