@@ -73,7 +73,7 @@ func (o *kindOptions) list(ctx context.Context, s *session, names []string) erro
 	defer rules.close()
 	doc := kindsDocument{kindsOf(rules.Chain)}
 	if len(names) > 0 {
-		if doc.Kinds, err = only(ctx, doc.Kinds, names); err != nil {
+		if doc.Kinds, err = only(ctx, rules, doc.Kinds, names); err != nil {
 			return err
 		}
 	}
@@ -92,23 +92,24 @@ func (o *kindOptions) list(ctx context.Context, s *session, names []string) erro
 	return table.Flush()
 }
 
-// only are the kinds that any of the names fit. The resources of kinds that are not Kubernetes' own are guessed.
-func only(ctx context.Context, list []kindRules, names []string) ([]kindRules, error) {
-	var exact []schema.GroupVersionKind
+// only are the kinds that any of the names fit: of those that there are, and of those that there are rules for, whose
+// resources are guessed.
+func only(ctx context.Context, rules *rules, list []kindRules, names []string) ([]kindRules, error) {
+	var listed []schema.GroupVersionKind
 	for _, k := range list {
-		if kind := schema.FromAPIVersionAndKind(k.APIVersion, k.Kind); !isPattern(kind) {
-			exact = append(exact, kind)
+		if kind := schema.FromAPIVersionAndKind(k.APIVersion, k.Kind); !strings.Contains(kind.Group+kind.Kind, "*") {
+			listed = append(listed, kind)
 		}
 	}
-	found, err := named(ctx, kinds.New(kinds.Standard(), kinds.Listed(exact...)), names)
+	found, err := named(ctx, rules.kinds.With(kinds.Listed(listed...)), names)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(list, func(k kindRules) bool {
-		return !slices.ContainsFunc(found, func(r *kinds.Resource) bool {
-			return r.Kind == schema.FromAPIVersionAndKind(k.APIVersion, k.Kind)
-		})
-	}), nil
+	var fitting []kindRules
+	for _, r := range found {
+		fitting = append(fitting, newKindRules(rules.Chain, r.Kind))
+	}
+	return fitting, nil
 }
 
 // operations lists what a layer answers.

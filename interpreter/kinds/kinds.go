@@ -32,6 +32,9 @@ func New(sources ...Source) *Kinds {
 	return &Kinds{sources: slices.Clone(sources), loading: make(chan struct{}, 1), listings: make([]*listing, len(sources))}
 }
 
+// With makes kinds of the same sources and of others, which are trusted less.
+func (k *Kinds) With(sources ...Source) *Kinds { return New(slices.Concat(k.sources, sources)...) }
+
 // Load asks the sources unless that has been done, so that an error that they have is told in time.
 func (k *Kinds) Load(ctx context.Context) error {
 	_, err := k.table(ctx)

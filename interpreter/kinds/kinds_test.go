@@ -300,7 +300,7 @@ func TestSourcesAreJoined(t *testing.T) {
 // Of kinds that there are only rules for, the names are guessed, and no more is said than that.
 func TestListedKinds(t *testing.T) {
 	t.Parallel()
-	k := New(Standard(), Listed(
+	k := New(Standard()).With(Listed(
 		schema.GroupVersionKind{Group: "demo.io", Version: "v1beta1", Kind: "Policy"},
 		schema.GroupVersionKind{Group: "demo.io", Version: "v1", Kind: "Policy"},
 		schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
