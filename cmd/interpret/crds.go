@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubeinterpret/interpret/builtin/crd"
@@ -23,7 +25,7 @@ const crdFlag = "--crd"
 // crdFlags say which CRDs there are beside those among -f, and what they are good for.
 type crdFlags struct {
 	names   []string
-	kstatus bool
+	kstatus kstatusScope
 	guard   bool
 	// guardDependencies has the guard look at dependencies as well, which needs no CRD.
 	guardDependencies bool
@@ -36,7 +38,7 @@ type crdFlags struct {
 func (f *crdFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.names, "crd", nil, "CustomResourceDefinitions, for kinds that no other rule is about, and to check with; files as for -f, among which they may be as well; may be repeated")
-	flags.BoolVar(&f.kstatus, "kstatus", f.kstatus, "where there is no rule for the health of a custom resource, judge by the conventions about conditions")
+	f.addKStatus(flags)
 	flags.BoolVar(&f.guard, "guard", f.guard, "with a CRD, objects and statuses that rules give must keep to its schema")
 	must(cmd.MarkFlagFilename("crd", "yaml", "yml", "json"))
 	f.addConvert(cmd)
@@ -68,13 +70,57 @@ func (f *crdFlags) read(ctx context.Context, s *session, recursive bool) ([]*def
 }
 
 // layersOfCRDs answer from what CRDs say, in the order in which they are asked.
-func layersOfCRDs(definitions definition.Definitions, kstatus bool) []interpreter.Layer {
+func layersOfCRDs(definitions definition.Definitions, kstatus kstatusScope) []interpreter.Layer {
 	layers := []interpreter.Layer{crd.New(definitions)}
-	if kstatus {
+	switch kstatus {
+	case kstatusDefined:
+		layers = append(layers, crd.KStatus(definitions, crd.OnlyDefined()))
+	case kstatusAny:
 		layers = append(layers, crd.KStatus(definitions))
 	}
 	return layers
 }
+
+// kstatusScope says which custom resources are judged by the conventions about conditions where there is no rule for
+// their health.
+type kstatusScope int
+
+const (
+	kstatusNone kstatusScope = iota
+	// kstatusDefined are those whose CRD is known. Of others, "no rule" is more than a guess.
+	kstatusDefined
+	kstatusAny
+)
+
+// addKStatus adds the flag, for commands that know few CRDs or none.
+func (f *crdFlags) addKStatus(flags *pflag.FlagSet) {
+	flags.Var(kstatusValue{&f.kstatus}, "kstatus", "judge the health of custom resources by the conventions about conditions where there is no rule: of any, or with =false of none; without this flag, of those whose CRD is known")
+	flags.Lookup("kstatus").NoOptDefVal = "true"
+}
+
+// kstatusValue is the flag.
+type kstatusValue struct{ to *kstatusScope }
+
+func (v kstatusValue) String() string {
+	if v.to != nil && *v.to == kstatusAny {
+		return "true"
+	}
+	return "" // The help says what it is without.
+}
+
+func (v kstatusValue) Set(text string) error {
+	yes, err := strconv.ParseBool(text)
+	if err != nil {
+		return fmt.Errorf("want true or false, got %q", text)
+	}
+	*v.to = kstatusNone
+	if yes {
+		*v.to = kstatusAny
+	}
+	return nil
+}
+
+func (v kstatusValue) Type() string { return "bool" }
 
 // changingDefinitions are CRDs in files that are read again.
 type changingDefinitions struct {

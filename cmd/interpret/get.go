@@ -268,7 +268,11 @@ func (o *serverFlags) rules(ctx context.Context, s *session, server *apiReader, 
 	if err := o.hooks.check(d.configurations, all); err != nil {
 		return nil, err
 	}
-	d.known, d.crds.kstatus, d.crds.guard = definitions, o.kstatus, false
+	d.known, d.crds.kstatus, d.crds.guard = definitions, kstatusNone, false
+	if o.kstatus {
+		// Whether the server has a CRD is known even if it may not be read.
+		d.crds.kstatus = kstatusAny
+	}
 	r, err := d.rules(options, o.hooks)
 	if err != nil {
 		return nil, err

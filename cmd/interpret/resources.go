@@ -134,7 +134,7 @@ func (o *resourceOptions) find(ctx context.Context, s *session, args []string) (
 		}
 		return found, asked, err
 	}
-	o.fromCluster, o.kstatus = true, o.crds.kstatus
+	o.fromCluster, o.kstatus = true, o.crds.kstatus != kstatusNone
 	server, err := newAPIReader(o.config, s)
 	if err != nil {
 		return nil, nil, err

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeinterpret/interpret/builtin"
+	"github.com/kubeinterpret/interpret/builtin/crd"
 	"github.com/kubeinterpret/interpret/builtin/thirdparty"
 	"github.com/kubeinterpret/interpret/declarative"
 	"github.com/kubeinterpret/interpret/interpreter"
@@ -37,7 +38,7 @@ const filenameFlag = "--filename"
 // addFiles adds the flags that every mode and most subcommands share.
 func (f *ruleFlags) addFiles(flags *pflag.FlagSet) {
 	f.flags = flags
-	f.crds = crdFlags{kstatus: true, guard: true, convert: true}
+	f.crds = crdFlags{kstatus: kstatusDefined, guard: true, convert: true}
 	flags.StringSliceVarP(&f.filenames, "filename", "f", nil, "customizations and webhook configurations: a file, a directory, a pattern, an http(s) URL, or - for standard input; may be repeated")
 	flags.BoolVarP(&f.recursive, "recursive", "R", false, "descend into the directories given with -f")
 }
@@ -255,6 +256,9 @@ func (d *declared) rules(options []luakube.Option, hooks hookFlags) (*rules, err
 	var checks []interpreter.Check
 	if d.crds.guard && d.crds.guardDependencies {
 		checks = append(checks, r.kinds.Guard())
+	}
+	if definitions == nil && d.crds.kstatus == kstatusAny {
+		ofCRDs = []interpreter.Layer{crd.KStatus(nil)}
 	}
 	if definitions != nil && err == nil {
 		ofCRDs = layersOfCRDs(definitions, d.crds.kstatus)

@@ -117,6 +117,7 @@ the last question is answered, or after --grace. A second one ends it at once.`,
 	o.hooks.add(cmd)
 	o.crds.addConverters(cmd, "converters of CRD versions, of the kind Converter, which answer at /convert, and are asked rather than conversion webhooks: as for -f; may be repeated")
 	o.crds.addConvert(cmd)
+	o.crds.addKStatus(flags)
 	flags.StringVar(&o.listen, "listen", defaultListen, "the address to listen on, HOST:PORT; :PORT is every address of the machine")
 	flags.StringVar(&o.certificate, "tls-cert-file", "", "the server's certificate, with what stands between it and the CA, in PEM; read again when it changes")
 	flags.StringVar(&o.key, "tls-private-key-file", "", "the key of the certificate, in PEM")
@@ -334,7 +335,7 @@ func (o *serveOptions) rulesInFiles(ctx context.Context, s *session, r *servedRu
 		defer versions.close()
 		return files.run(ctx)
 	})
-	r.chain = newChain(customizations, r.webhooks, bundle, versions, layersOfCRDs(&rules.definitions, true)...)
+	r.chain = newChain(customizations, r.webhooks, bundle, versions, layersOfCRDs(&rules.definitions, o.crds.kstatus)...)
 	return nil
 }
 
@@ -428,7 +429,7 @@ func (o *serveOptions) rulesOnServer(r *servedRules, bundle *thirdparty.Bundle, 
 		return err
 	}
 	r.webhooks = versions.around(webhooks)
-	r.chain = newChain(customizations, r.webhooks, bundle, versions, layersOfCRDs(definitions, true)...)
+	r.chain = newChain(customizations, r.webhooks, bundle, versions, layersOfCRDs(definitions, o.crds.kstatus)...)
 	r.follow = append(r.follow, customizations.Run, definitions.Run, resolver.Run, func(ctx context.Context) error {
 		defer hooks.Close()
 		defer versions.close()

@@ -322,11 +322,11 @@ metadata: {name: labelled}
 spec:
   target: {apiVersion: demo.io/v1, kind: Widget, labelSelector: {matchLabels: {a: b}}}
   customizations:
-    replicaResource: {luaScript: 'function GetReplicas(o) return 1 end'}
+    healthInterpretation: {luaScript: 'function InterpretHealth(o) return true end'}
 `)
 	var out bytes.Buffer
 	require.Equal(t, statusFine, run(t.Context(), []string{"serve", "-f", file, "--print-config", "--service", "a/b"}, nil, &out, io.Discard))
-	assert.Contains(t, out.String(), "certain labels; for others the question fails, for no other rule answers it:\n#   demo.io/v1 Widget by customization labelled: InterpretReplica\n")
+	assert.Contains(t, out.String(), "certain labels; for others the question fails, for no other rule answers it:\n#   demo.io/v1 Widget by customization labelled: InterpretHealth\n")
 }
 
 func TestPagesOfServe(t *testing.T) {
