@@ -13,6 +13,8 @@
 // mode and subcommand has a file of its own: check.go, explain.go, edit.go (with sheet.go, what the editor shows,
 // and rewrite.go, how a change gets into the file), test.go (with testreport.go), kinds.go, bundled.go, version.go.
 //
+// resources.go has interpret resources, and the names of resources for whoever else takes one.
+//
 // interpret serve is in serve.go; cluster.go finds its API server, reload.go watches its files, converters.go has those
 // that convert, registration.go prints what registers it, selfsigned.go makes a certificate for a first try.
 //
