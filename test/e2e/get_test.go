@@ -18,13 +18,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
+// builtIn is the directory of the command, empty as long as it is not built. It goes when all tests have run.
+var builtIn string
+
 // built is the command, built once.
-var built = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "interpret-e2e")
-	if err != nil {
+var built = sync.OnceValues(func() (bin string, err error) {
+	if builtIn, err = os.MkdirTemp("", "interpret-e2e"); err != nil {
 		return "", err
 	}
-	bin := filepath.Join(dir, "interpret")
+	bin = filepath.Join(builtIn, "interpret")
 	build := exec.Command("go", "build", "-o", bin, "./cmd/interpret")
 	build.Dir = filepath.Join("..", "..")
 	if out, err := build.CombinedOutput(); err != nil {

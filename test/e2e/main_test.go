@@ -47,7 +47,7 @@ func run(m *testing.M) (code int, err error) {
 	if server, err = startControlPlane(); err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, server.stop()) }()
+	defer func() { err = errors.Join(err, server.stop(), os.RemoveAll(builtIn)) }()
 	fmt.Printf("control plane up after %.1fs\n", time.Since(start).Seconds())
 	code = m.Run()
 	fmt.Printf("%d writes, %d refused, of which %d had to be\n", server.writes.Load(), server.refused.Load(), server.expected.Load())
