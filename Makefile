@@ -11,6 +11,9 @@ TOOL = $(GO) tool -modfile=test/tools/go.mod
 FUZZTIME ?= 10m
 SHORT_FUZZTIME ?= 1s
 
+# When a package of tests is given up. The longest take two minutes; a machine may have other things to do.
+TEST_TIMEOUT ?= 30m
+
 # Which benchmarks make bench runs, for how long, and how often.
 BENCH ?= .
 BENCHTIME ?= 1s
@@ -80,7 +83,7 @@ tidy-check:
 
 .PHONY: test-race
 test-race: ## all tests with the race detector
-	$(GO) test -race ./...
+	$(GO) test -race -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: envtest
 envtest: ## build the API server that make e2e runs, unless KUBEBUILDER_ASSETS names one
@@ -88,7 +91,7 @@ envtest: ## build the API server that make e2e runs, unless KUBEBUILDER_ASSETS n
 
 .PHONY: e2e
 e2e: envtest ## test against a real API server
-	@assets=$$(GO='$(GO)' test/envtest/build.sh 2>/dev/null) && cd test/e2e && KUBEBUILDER_ASSETS="$$assets" $(GO) test -count=1
+	@assets=$$(GO='$(GO)' test/envtest/build.sh 2>/dev/null) && cd test/e2e && KUBEBUILDER_ASSETS="$$assets" $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
 
 .PHONY: kind-table
 kind-table: envtest ## write the table of the kinds that Kubernetes serves, as an API server tells them
