@@ -46,6 +46,9 @@ type server struct {
 	broken  atomic.Pointer[error]
 	mu      sync.Mutex
 	watches []watch.Interface
+	// next is a watch that was begun when the objects were listed: unlike a real server, the tracker does not tell a
+	// new watch what has happened since the list.
+	next watch.Interface
 }
 
 func newServer(t testing.TB, objects ...runtime.Object) *server {
@@ -55,16 +58,25 @@ func newServer(t testing.TB, objects ...runtime.Object) *server {
 			events:         "EventList",
 		}, objects...)}
 	s.PrependReactor("list", live.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
-		err := s.err()
-		return err != nil, nil, err
-	})
-	s.PrependWatchReactor(live.Resource, func(a clienttesting.Action) (bool, watch.Interface, error) {
 		if err := s.err(); err != nil {
 			return true, nil, err
 		}
 		w, err := s.Tracker().Watch(customizations, "")
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		s.next = w
+		return err != nil, nil, err
+	})
+	s.PrependWatchReactor(live.Resource, func(a clienttesting.Action) (bool, watch.Interface, error) {
+		if err := s.err(); err != nil {
+			return true, nil, err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		w, err := s.next, error(nil)
+		if s.next = nil; w == nil {
+			w, err = s.Tracker().Watch(customizations, "")
+		}
 		s.watches = append(s.watches, w)
 		return true, w, err
 	})
