@@ -36,14 +36,19 @@ type Document struct {
 	Text string
 
 	lines []string // of the whole stream
-	tree  *tree
+	forms *forms
 }
 
-// tree is a document's syntax tree, made when somebody asks for it.
-type tree struct {
-	once sync.Once
-	root *yamlv3.Node
-	err  error
+// forms are what a document is read as, each made when somebody asks for it first: those who look for the kinds that
+// they know ask one after the other, and reading YAML is most of the work.
+type forms struct {
+	treeOnce sync.Once
+	root     *yamlv3.Node
+	rootErr  error
+
+	jsonOnce sync.Once
+	json     []byte
+	jsonErr  error
 }
 
 // Error is a mistake at a place in a stream.
@@ -80,12 +85,12 @@ func Split(file string, data []byte) []Document {
 			return docs
 		}
 	}
-	docs := []Document{{File: file, Line: 1, lines: lines, tree: &tree{}}}
+	docs := []Document{{File: file, Line: 1, lines: lines, forms: &forms{}}}
 	from, at := 0, 0
 	for i, l := range lines {
 		if strings.HasPrefix(l, "---") && marker.MatchString(l) {
 			docs[len(docs)-1].Text = text[from:at]
-			docs = append(docs, Document{File: file, Line: i + 1, lines: lines, tree: &tree{}})
+			docs = append(docs, Document{File: file, Line: i + 1, lines: lines, forms: &forms{}})
 			from = at
 		}
 		at += len(l)
@@ -109,7 +114,7 @@ func splitJSON(file, text string) []Document {
 			return nil
 		}
 		end := int(d.InputOffset())
-		docs = append(docs, Document{File: file, Line: 1 + strings.Count(text[:from], "\n"), Text: text[from:end], tree: &tree{}})
+		docs = append(docs, Document{File: file, Line: 1 + strings.Count(text[:from], "\n"), Text: text[from:end], forms: &forms{}})
 		from = end
 	}
 	if len(docs) < 2 {
@@ -180,11 +185,11 @@ var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
 // Root is the document's syntax tree with lines as they are in the stream, which must not be changed. It is nil for an
 // empty document.
 func (d *Document) Root() (*yamlv3.Node, error) {
-	if d.tree == nil {
+	if d.forms == nil {
 		return d.parse() // It was not cut out of a stream.
 	}
-	d.tree.once.Do(func() { d.tree.root, d.tree.err = d.parse() })
-	return d.tree.root, d.tree.err
+	d.forms.treeOnce.Do(func() { d.forms.root, d.forms.rootErr = d.parse() })
+	return d.forms.root, d.forms.rootErr
 }
 
 func (d *Document) parse() (*yamlv3.Node, error) {
@@ -246,8 +251,17 @@ func (d *Document) Object() (map[string]any, error) {
 }
 
 // JSON is the document, whatever its kind of value, as JSON. It is nil for an empty document. A document that
-// is JSON already is taken as it is, since not all JSON is YAML; a key that stands twice is an error in both.
+// is JSON already is taken as it is, since not all JSON is YAML; a key that stands twice is an error in both. It must
+// not be changed.
 func (d *Document) JSON() ([]byte, error) {
+	if d.forms == nil {
+		return d.toJSON() // It was not cut out of a stream.
+	}
+	d.forms.jsonOnce.Do(func() { d.forms.json, d.forms.jsonErr = d.toJSON() })
+	return d.forms.json, d.forms.jsonErr
+}
+
+func (d *Document) toJSON() ([]byte, error) {
 	if d.isJSON() {
 		if err := twiceInJSON(d.Text); err != nil {
 			return nil, d.ErrorAt(nil, err)
