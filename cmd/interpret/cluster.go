@@ -2,11 +2,21 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
+	"sync"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 )
+
+// clientLog guards the one logger that client-go has in a process.
+var clientLog sync.Once
+
+// logClients sends what client-go logs by itself to a logger. To set that while somebody logs is a race, so the first
+// one stays; a process runs one command.
+func logClients(to *slog.Logger) { clientLog.Do(func() { klog.SetSlogLogger(to) }) }
 
 // clusterFlags are the flags that name an API server.
 type clusterFlags struct {

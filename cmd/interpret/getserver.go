@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +22,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
 	"github.com/kubeinterpret/interpret/interpreter"
 	"github.com/kubeinterpret/interpret/interpreter/definition"
@@ -60,7 +59,7 @@ type apiReader struct {
 // newAPIReader makes a client as kubectl does. Nothing is asked yet.
 func newAPIReader(flags *genericclioptions.ConfigFlags, s *session) (*apiReader, error) {
 	// client-go also logs some of the errors that it gives.
-	klog.SetLogger(logr.Discard())
+	logClients(slog.New(slog.DiscardHandler))
 	files, err := flags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)

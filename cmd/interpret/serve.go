@@ -21,7 +21,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/klog/v2"
 
 	"github.com/kubeinterpret/interpret/builtin/thirdparty"
 	"github.com/kubeinterpret/interpret/declarative"
@@ -378,11 +377,8 @@ func (f *fileRules) put(d *declared, definitions *definition.Set) ([]slog.Attr, 
 	return attrs, f.webhooks.Replace(webhook.Objects(d.configurations))
 }
 
-// klogger guards the one logger that client-go has in a process.
-var klogger sync.Once
-
 func (o *serveOptions) rulesOnServer(r *servedRules, bundle *thirdparty.Bundle, logger *slog.Logger, registry *prometheus.Registry) error {
-	klogger.Do(func() { klog.SetSlogLogger(logger) })
+	logClients(logger)
 	config, inside, err := o.cluster.config()
 	if err != nil {
 		return err
